@@ -1,0 +1,189 @@
+"""Duplicates, leaks and conflicting references."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from ulorl.curate.candidates import candidate_pairs
+from ulorl.curate.contamination import contamination
+from ulorl.curate.duplicates import duplicates
+from ulorl.curate.features import Features, exact_key, features, jaccard
+from ulorl.curate.questions import same_question
+from ulorl.curate.references import references
+from ulorl.problem import Problem
+from ulorl.recipe import CurateRecipe, VerifyRecipe
+from ulorl.verify import Verifier
+
+SHARED = Path(os.environ.get("ULORL_SHARED", Path(__file__).parents[2] / "shared"))
+LONG = "A train leaves Paris at 9 with 120 passengers and reaches Lyon after 3 hours. How many seats of 150 are free?"
+
+
+def row(identity: str, problem: str, answer: str = "1", **more: object) -> Problem:
+    return Problem(id=identity, problem=problem, answer=answer, **more)  # type: ignore[arg-type]
+
+
+def labelled(name: str) -> list[dict[str, str]]:
+    file = SHARED / "data/curate" / name
+    if not file.is_file():
+        pytest.skip(f"needs {file} (set ULORL_SHARED)")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_normal_form_folds_mark_up_and_keeps_operators() -> None:
+    assert exact_key(r"Find $\dfrac{1}{2} \leqslant x$.") == exact_key(r"Find \(\frac12\le x \)")
+    different = ["Find sin 60", "Find sin -60", "k>0", "k<0", "k>=0", "1,2", "12", "1+2", "1-2", "a/b", "ab"]
+    assert len({exact_key(text) for text in different}) == len(different)
+
+
+def test_numbers_in_words_and_signs() -> None:
+    assert features("A tenth of twelve, and half of 1,000").numbers == {"10", "12", "2", "1000"}
+    assert features("sin -60 and 5-3, base-10, (-4)").numbers == {"-60", "5", "3", "10", "-4"}
+    assert features("[asy] draw((7,8)); [/asy] x is 2.50").numbers == {"2.5"}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Find the maximum of x.", "Find the minimum of x."),
+        ("f(x)=x^k where k > 0", "f(x)=x^k where k < 0"),
+        ("the tenth of 10, 12", "the twelfth of 10, 12"),
+        ("letters of MADAM", "letters of LEVEL"),
+        ("88/(4/2)", "88/4/2"),
+        ("sum (2n-1)/n", "sum (2n+1)/n"),
+    ],
+)
+def test_replaced_things_make_another_question(left: str, right: str) -> None:
+    assert not same_question(left, right)
+    assert not same_question(right, left)
+    assert same_question(left, left)
+
+
+def test_exact_and_near_duplicates_name_the_row_kept() -> None:
+    near = LONG.replace("reaches", "gets to").replace("seats of 150", "of 150 seats")
+    other = LONG.replace("120", "130")
+    result = duplicates(
+        [
+            row("a", LONG + " " * 9),
+            row("b", LONG.replace("3 hours", "$3$ hours")),
+            row("c", near),
+            row("d", other),
+        ],
+        CurateRecipe(),
+    )
+    assert [(one.id, one.multiplicity) for one in result.kept] == [("a", 3), ("d", 1)]
+    assert [(one.problem.id, one.reason, one.other_id) for one in result.dropped] == [
+        ("b", "exact_duplicate", "a"),
+        ("c", "near_duplicate", "a"),
+    ]
+
+
+def test_the_row_kept_is_the_best() -> None:
+    rewritten = row("a", LONG, kind="multiple_choice")
+    rated = row("c", LONG, pass_rate=0.5)
+    assert [one.id for one in duplicates([rewritten, row("b", LONG), rated], CurateRecipe()).kept] == ["c"]
+
+
+def test_conflicting_references_are_marked_then_settled_by_the_verifier() -> None:
+    rows = [
+        row("a", LONG, "30"),
+        row("b", LONG, "31"),
+        row("c", "Halve it.", "1/2"),
+        row("d", "Halve it.", "0.5"),
+    ]
+    found = duplicates(rows, CurateRecipe())
+    assert [one.id for one in found.kept] == ["a", "b", "c", "d"]
+    assert found.conflicts == {"a": "a", "b": "a", "c": "c", "d": "c"}
+    settled = references(found.kept, Verifier(VerifyRecipe()), found.conflicts)
+    assert [one.id for one in settled.kept] == ["c"]
+    assert [(one.problem.id, one.reason, one.other_id) for one in settled.dropped] == [
+        ("a", "conflicting_references", "b"),
+        ("b", "conflicting_references", "a"),
+        ("d", "duplicate", "c"),
+    ]
+
+
+def test_a_reference_that_does_not_equal_itself_is_dropped() -> None:
+    result = references([row("a", "What?", r"\frac{1}{"), row("b", "What?", "7")], Verifier(VerifyRecipe()))
+    assert [(one.problem.id, one.reason) for one in result.dropped] == [("a", "unverifiable_reference")]
+
+
+def test_candidates_against_all_pairs() -> None:
+    """MinHash bands must find nearly every pair that comparing all pairs finds, and only by chance others."""
+    draw = random.Random(0)
+    vocabulary = [f"w{index}" for index in range(400)]
+    rows: list[Features] = []
+    for _ in range(150):
+        words = draw.sample(vocabulary, 30)
+        numbers = {str(draw.randrange(40)) for _ in range(draw.randrange(6))}
+        rows.append(Features(frozenset(words), frozenset(numbers)))
+        altered = draw.sample(words, 30 - draw.randrange(10)) + draw.sample(vocabulary, 3)
+        rows.append(Features(frozenset(altered), frozenset(numbers)))
+    truth = {
+        (left, right)
+        for left, right in combinations(range(len(rows)), 2)
+        if jaccard(rows[left].words, rows[right].words) >= 0.5
+        and jaccard(rows[left].numbers, rows[right].numbers) >= 0.8
+    }
+    found = {(left, right) for left, right in candidate_pairs(rows, 0.8).tolist()}
+    assert len(truth) > 100
+    assert len(truth & found) >= 0.97 * len(truth)
+    assert len(found) < 0.05 * len(rows) ** 2
+
+
+def test_near_duplicates_on_labelled_pairs() -> None:
+    recipe = CurateRecipe()
+    pairs = [
+        (one["label"], len(duplicates([row("a", one["a"]), row("b", one["b"])], recipe).kept) == 1)
+        for one in labelled("near_duplicates.jsonl")
+    ]
+    same = [found for label, found in pairs if label == "same"]
+    variants = [found for label, found in pairs if label == "variant"]
+    assert sum(same) / len(same) >= 0.95
+    assert sum(variants) / len(variants) <= 0.05
+
+
+def test_leaks_name_the_benchmark_item() -> None:
+    item = row("item", LONG, source_id="bench-7")
+    others = [row(f"o{index}", f"Words about thing {index} and {index + 1000} more.") for index in range(200)]
+    leaked = LONG.replace("leaves", "departs from").replace("reaches", "arrives in")
+    rows = [
+        row("a", leaked),
+        row("b", LONG.replace("120", "110")),
+        row("c", "Find x if x = 120."),
+        row("d", LONG + "  "),
+    ]
+    result = contamination(rows, CurateRecipe(), {"bench": [*others, item]})
+    assert [(one.problem.id, one.other_id) for one in result.dropped] == [("a", "bench-7"), ("d", "bench-7")]
+    assert all(one.detail.startswith("bench: ") for one in result.dropped)
+
+
+def test_leaks_on_labelled_pairs() -> None:
+    rows = labelled("benchmark_leaks.jsonl")
+    items = [row(one["eval_id"], one["eval_problem"]) for one in rows]
+    items += [row(f"n{index}", one["a"]) for index, one in enumerate(labelled("near_duplicates.jsonl"))]
+    result = contamination(
+        [row(one["train_id"], one["train_problem"]) for one in rows], CurateRecipe(), {"benchmark": items}
+    )
+    assert len(result.dropped) >= 0.85 * len(rows)
+
+
+def test_no_benchmarks_no_leaks() -> None:
+    assert len(contamination([row("a", LONG)], CurateRecipe(), {}).kept) == 1
+
+
+def test_no_rows() -> None:
+    assert duplicates([], CurateRecipe()).kept == []
+
+
+def test_hostile_rows_do_not_cost_a_square() -> None:
+    """Ten thousand rows in one bucket, and one of five megabytes; the test's time-out is the limit."""
+    crowd = [row(str(index), f"Compute the value of f at the point p{index * 7919}") for index in range(5_000)]
+    huge = row("huge", "word 12 " * 600_000)
+    result = duplicates([*crowd, huge], CurateRecipe())
+    assert len(result.kept) + len(result.dropped) == 5_001

@@ -1,0 +1,184 @@
+"""The evaluate stage with a scripted engine: estimates against counts by hand, resume, comparison, tables."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from ulorl.engine.base import Generation
+from ulorl.errors import UserError
+from ulorl.evaluate.stage import compare, evaluate, read_estimates
+from ulorl.recipe import Benchmark, EvaluateRecipe, ModelRecipe, Recipe
+from ulorl.report.tables import comparison_table, evaluation_table
+
+# problem: (reference, texts of four samples)
+SCRIPT = {
+    "one": ("7", ["\\boxed{7}", "\\boxed{7.0}", "\\boxed{8}", "no idea"]),
+    "two": ("1/2", ["\\boxed{3}", "\\boxed{3}", "\\boxed{\\frac{1}{2}}", "\\boxed{4}"]),
+    "three": ("5", ["\\boxed{5}", "\\boxed{5}", "\\boxed{5}", "\\boxed{5}"]),
+}
+
+
+class CodePoints:
+    def encode(self, problem: str) -> tuple[int, ...]:
+        return tuple(map(ord, problem))
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return "".join(map(chr, ids))
+
+
+class Scripted:
+    """Samples what the script says; the last sample of "two" is cut short by the length limit."""
+
+    name = "scripted"
+    policy_version = 0
+    max_model_len = 200
+
+    def __init__(self, script, dies_after: int | None = None) -> None:
+        self.script, self.dies_after, self.generated = script, dies_after, 0
+
+    def generate(self, requests, on_done=None):
+        done = []
+        for request in requests:
+            if self.generated == self.dies_after:
+                raise UserError("the server died")
+            problem = "".join(map(chr, request.prompt_ids))
+            index = int(request.id.rpartition("#")[2])
+            ids = tuple(map(ord, self.script[problem][1][index]))
+            finish = "length" if (problem, index) == ("two", 3) else "stop"
+            done.append(Generation(request.id, ids, (0.0,) * len(ids), finish, 0))
+            self.generated += 1
+            on_done(done[-1])
+        return done
+
+
+def recipe_of(tmp_path: Path, **changes) -> Recipe:
+    source = tmp_path / "bench.jsonl"
+    lines = [json.dumps({"problem": name, "answer": answer}) for name, (answer, _) in SCRIPT.items()]
+    source.write_text("\n".join(lines) + "\n")
+    chosen = {"samples": 4, "pass_k": (1, 2, 4), "max_tokens": 50, **changes}
+    return Recipe(evaluate=EvaluateRecipe(benchmarks=(Benchmark(name="b", source=str(source)),), **chosen))
+
+
+def run(recipe: Recipe, output: Path, script=SCRIPT, *, engine=None, name="m", **options) -> Path:
+    return evaluate(
+        recipe,
+        output,
+        engine=lambda: engine or Scripted(script),
+        prompter=CodePoints(),
+        model_name=name,
+        model_fingerprint=hashlib.sha256(repr(script).encode()).hexdigest(),
+        **options,
+    )
+
+
+def shown(table) -> str:
+    console = Console(width=110, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
+
+
+def test_estimates_equal_counts_by_hand(tmp_path):
+    reports = []
+    directory = run(recipe_of(tmp_path), tmp_path / "out", progress=lambda *report: reports.append(report))
+    one = read_estimates(directory)["benchmarks"]["b"]
+    assert (one["problems"], one["samples"]) == (3, 4)
+    assert one["avg"] == pytest.approx((2 / 4 + 1 / 4 + 4 / 4) / 3)
+    assert one["pass_at_k"] == pytest.approx({"1": one["avg"], "2": (5 / 6 + 3 / 6 + 1) / 3, "4": 1.0})
+    # four votes: "one" 7, 7, 8 and an abstention -> right; "two" 3, 3, 1/2, 4 -> wrong
+    assert one["maj_at_k"]["4"] == pytest.approx(2 / 3)
+    assert one["truncated"] == pytest.approx(1 / 12)
+    assert one["no_answer"] == pytest.approx(1 / 12)
+    assert one["undecided"] == 0.0
+    lengths = sorted(len(text) for _, texts in SCRIPT.values() for text in texts)
+    assert one["length"]["max"] == lengths[-1]
+    assert one["length"]["mean"] == pytest.approx(sum(lengths) / 12)
+    these, like_these = (one["intervals"]["avg"][name] for name in ("these problems", "problems like these"))
+    assert 0 <= like_these[0] < these[0] < one["avg"] < these[1] < like_these[1] <= 1
+    assert one["intervals"]["pass@4"]["these problems"] is None
+    assert reports[0] == ("b", 0, 12)
+    assert reports[-1] == ("b", 12, 12)
+
+
+def test_resumes_what_was_sampled_and_knows_what_is_finished(tmp_path):
+    recipe = recipe_of(tmp_path)
+    with pytest.raises(UserError, match="the server died"):
+        run(recipe, tmp_path / "out", engine=Scripted(SCRIPT, dies_after=5))
+    assert not (tmp_path / "out").exists()
+    rest = Scripted(SCRIPT)
+    directory = run(recipe, tmp_path / "out", engine=rest)
+    assert rest.generated == 7
+    whole = run(recipe, tmp_path / "whole")
+    for name in ("estimates.json", "scores.parquet"):
+        assert (directory / name).read_bytes() == (whole / name).read_bytes()
+    again = Scripted(SCRIPT)
+    assert run(recipe, tmp_path / "out", engine=again) == directory
+    assert again.generated == 0
+
+
+def test_force_extends_the_samples_there_are(tmp_path):
+    run(recipe_of(tmp_path, samples=2, pass_k=(1,)), tmp_path / "out")
+    with pytest.raises(UserError, match="force"):
+        run(recipe_of(tmp_path), tmp_path / "out")
+    engine = Scripted(SCRIPT)
+    directory = run(recipe_of(tmp_path), tmp_path / "out", engine=engine, force=True)
+    assert engine.generated == 3 * 2
+    whole = run(recipe_of(tmp_path), tmp_path / "whole")
+    assert (directory / "estimates.json").read_bytes() == (whole / "estimates.json").read_bytes()
+
+
+def test_comparison_is_paired_and_names_gains_and_losses(tmp_path):
+    recipe = recipe_of(tmp_path)
+    better = SCRIPT | {
+        "two": ("1/2", ["\\boxed{0.5}"] * 4),
+        "three": ("5", ["\\boxed{5}"] + ["\\boxed{6}"] * 3),
+    }
+    before = run(recipe, tmp_path / "before", name="start")
+    after = run(recipe, tmp_path / "after", better, name="trained")
+    comparison = compare(before, after)
+    one = comparison["benchmarks"]["b"]
+    assert (len(one["gained"]), len(one["lost"])) == (1, 1)
+    average = one["measures"]["avg"]
+    assert average["before"] == pytest.approx(7 / 12)
+    assert average["difference"] == pytest.approx((0 + 3 / 4 - 3 / 4) / 3, abs=1e-12)
+    assert average["interval"][0] < 0 < average["interval"][1]
+    assert average["detectable"] > 0
+    assert one["measures"]["pass@2"]["after"] == pytest.approx((5 / 6 + 1 + 3 / 6) / 3)
+    assert set(one["measures"]) == {"avg", "truncated", "length"} | {
+        f"{m}@{k}" for m in ("pass", "maj") for k in (1, 2, 4)
+    }
+    assert comparison["settings_differ"] == []
+
+    text = shown(comparison_table(read_estimates(before), read_estimates(after), comparison))
+    for piece in ("58.3 %", "avg@4", "pass@2", "+0.0", "problems like these", "problems gained 1, lost 1"):
+        assert piece in text
+    text = shown(evaluation_table(read_estimates(before)))
+    for piece in ("58.3 %", "avg@4", "pass@2", "maj@4", "truncated", "undecided", "these problems"):
+        assert piece in text
+
+
+def test_comparison_reports_other_settings_and_refuses_other_problems(tmp_path):
+    before = run(recipe_of(tmp_path), tmp_path / "before")
+    shorter = run(recipe_of(tmp_path, max_tokens=40), tmp_path / "shorter")
+    assert compare(before, shorter)["settings_differ"] == ["max_tokens: 50 before, 40 after"]
+    limited = recipe_of(tmp_path)
+    bench = limited.evaluate.benchmarks[0].model_copy(update={"limit": 2})
+    limited = Recipe(evaluate=limited.evaluate.model_copy(update={"benchmarks": (bench,)}))
+    fewer = run(limited, tmp_path / "fewer")
+    with pytest.raises(UserError, match=r"b: the two evaluations hold different problems \(1 only before"):
+        compare(before, fewer)
+    with pytest.raises(UserError, match="not a finished evaluation"):
+        compare(before, tmp_path)
+
+
+def test_a_prompt_longer_than_the_recipe_allows_is_refused_before_sampling(tmp_path):
+    recipe = Recipe(model=ModelRecipe(max_prompt_tokens=4), evaluate=recipe_of(tmp_path).evaluate)
+    engine = Scripted(SCRIPT)
+    with pytest.raises(UserError, match=r"has 5 tokens, more than model\.max_prompt_tokens = 4"):
+        run(recipe, tmp_path / "out", engine=engine)
+    assert engine.generated == 0

@@ -1,0 +1,189 @@
+"""The command line on the real vLLM and DeepSpeed: a whole run, killed and resumed, and users' mistakes."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ulorl.recipe_file import load_recipe
+
+SETTINGS = {
+    "data.inputs": '["quickstart:60"]',
+    "curate.benchmarks": "[]",
+    "curate.difficulty.samples": "2",
+    "curate.difficulty.max_tokens": "64",
+    "evaluate.benchmarks": '[{name = "test", source = "quickstart-test:4"}]',
+    "evaluate.samples": "4",
+    "evaluate.pass_k": "[1, 4]",
+    "evaluate.max_tokens": "64",
+    "train.steps": "6",
+    "train.checkpoint_every": "2",
+    "train.rollout.prompts_per_step": "4",
+    "train.rollout.group_size": "4",
+    "train.rollout.max_tokens": "64",
+    "train.rollout.segments": "4",
+    "engine.threads": "1",
+    "engine.kv_cache_gib": "0.5",
+}
+
+
+def ulorl(*arguments: str, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "ulorl", *arguments], capture_output=True, text=True, timeout=300, check=False, **options
+    )
+
+
+def settings(output: Path, **changes: str) -> list[str]:
+    merged = SETTINGS | {"output": str(output)} | changes
+    return [part for key, value in merged.items() for part in ("--set", f"{key}={value}")]
+
+
+def metrics(directory: Path) -> list[dict]:
+    """The lines of metrics.jsonl without what a clock or the process says."""
+    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if not key.startswith(("time/", "memory/"))} for line in lines]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, dict]:
+    """A whole run that nobody interrupted."""
+    output = tmp_path_factory.mktemp("run") / "whole"
+    done = ulorl("run", "--json", *settings(output))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return output, json.loads(done.stdout)
+
+
+@pytest.mark.engine
+def test_a_run_goes_through_all_stages(finished):
+    output, summary = finished
+    assert sorted(path.name for path in output.iterdir()) == ["after", "before", "curate", "summary.json", "train"]
+    counts = json.loads((output / "train" / "manifest.json").read_text())["counts"]
+    assert counts["steps"] == 6
+    assert 1 <= counts["updates"] <= 6
+    steps = metrics(output / "train")
+    assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
+    assert all(line["mismatch/max"] < 1e-3 for line in steps if "mismatch/max" in line)
+    assert any(line["objective/old_policy_token_share"] > 0 for line in steps if "objective/tokens" in line)
+    assert set(summary["after"]["benchmarks"]) == {"test"}
+    assert (output / "train" / "model" / "model.safetensors").is_file()
+    rollouts = pq.read_table(output / "train" / "rollouts")
+    assert set(rollouts["finish_reason"].to_pylist()) <= {"stop", "length"}
+
+
+@pytest.mark.engine
+def test_running_again_does_nothing_and_says_so(finished):
+    output, summary = finished
+    before = (output / "train" / "model" / "model.safetensors").stat().st_mtime_ns
+    again = ulorl("run", "--json", *settings(output))
+    assert again.returncode == 0
+    assert "nothing to do" in again.stderr
+    assert json.loads(again.stdout) == summary
+    assert (output / "train" / "model" / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.engine
+def test_lineage_reaches_from_the_evaluation_to_the_generated_problems(finished):
+    output, _ = finished
+    done = ulorl("lineage", str(output / "after"))
+    assert done.returncode == 0
+    for part in ("evaluate", "train", "curate", "quickstart:60"):
+        assert part in done.stdout
+
+
+@pytest.mark.engine
+def test_a_killed_training_continues_with_the_same_tokens_and_losses(finished, tmp_path):
+    whole, _ = finished
+    output = tmp_path / "killed"
+    command = ["train", "--problems", str(whole / "curate"), "-o", str(output), *settings(tmp_path)]
+    rng, kills = random.Random(0), 0
+    while not output.exists():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ulorl", *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        if kills < 3:
+            wait_for_step(process, tmp_path / "killed.partial" / "metrics.jsonl", rng)
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+            kills += 1
+        else:
+            _, errors = process.communicate(timeout=300)
+            assert process.returncode == 0, errors[-3000:]
+            assert "resuming after step" in errors
+    assert kills == 3
+    assert metrics(output) == metrics(whole / "train")
+    for step in range(1, 7):
+        name = f"rollouts/step_{step:06d}.parquet"
+        assert pq.read_table(output / name).equals(pq.read_table(whole / "train" / name))
+    trained = [path / "model" / "model.safetensors" for path in (output, whole / "train")]
+    assert trained[0].read_bytes() == trained[1].read_bytes()
+
+
+def wait_for_step(process, file: Path, rng: random.Random) -> None:
+    """Until the process has written one more step, and a little longer."""
+    started = len(file.read_text().splitlines()) if file.exists() else 0
+    deadline = time.monotonic() + 200
+    while process.poll() is None and time.monotonic() < deadline:
+        steps = len(file.read_text().splitlines()) if file.exists() else 0
+        if steps != started and steps > 0:
+            break
+        time.sleep(0.05)
+    time.sleep(rng.uniform(0.0, 1.0))
+
+
+def test_help_answers_without_the_gpu_stack():
+    code = "import sys, ulorl.cli; print(sorted({'torch', 'vllm', 'deepspeed', 'transformers'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+    assert "curate" in ulorl("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--set", "train.rollout.grup_size=4"], ["train.rollout.grup_size", "train.rollout.group_size"]),
+        (["run", "missing.toml"], ["missing.toml"]),
+        (["run", "--set", "train.rollout.segments=7"], ["train.rollout", "multiple of segments"]),
+        (["curate", "missing.jsonl", "-o", "out"], ["missing.jsonl"]),
+        (["train", "--problems", "nowhere"], ["nowhere", "ulorl curate"]),
+        (["eval", "no-such-directory"], ["no-such-directory"]),
+        (["eval", "quickstart", "--bench", "aime1066"], ["aime1066", "aime2025"]),
+        (["verify", "--ref", "5"], ["--answer"]),
+        (["lineage", "."], ["."]),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(arguments, words, tmp_path):
+    done = ulorl(*arguments, cwd=tmp_path, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("ulorl:")]
+    assert len(lines) == 1
+    for word in words:
+        assert word in lines[0]
+
+
+def test_verify_explains_and_curate_cleans(tmp_path):
+    done = ulorl("verify", "--ref", "1/2", "--answer", "0.5")
+    assert done.returncode == 0
+    assert "verdict: equivalent" in done.stdout
+    rows = [{"question": "What is 2+3?", "answer": "#### 5"}, {"question": "What is 2+3?", "answer": "5"}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{broken\n")
+    done = ulorl("curate", str(tmp_path / "rows.jsonl"), "-o", str(tmp_path / "out"), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["directory"].endswith("out")
+    assert pq.read_table(tmp_path / "out" / "problems.parquet")["answer"].to_pylist() == ["5"]
+    dropped = pq.read_table(tmp_path / "out" / "dropped.parquet").to_pylist()
+    assert sorted(row["reason"] for row in dropped) == ["exact_duplicate", "malformed_row"]
+
+
+def test_dry_run_prints_a_recipe_that_loads(tmp_path):
+    done = ulorl("run", "--dry-run", "--set", "train.steps=7")
+    assert done.returncode == 0
+    (tmp_path / "recipe.toml").write_text(done.stdout)
+    assert load_recipe(tmp_path / "recipe.toml").train.steps == 7

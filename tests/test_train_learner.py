@@ -1,0 +1,155 @@
+"""The DeepSpeed update on the tiny model: against a plain computation, and independent of how it is cut."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from ulorl.recipe import LearnerRecipe, ModelRecipe, ObjectiveRecipe
+from ulorl.train.advantage import grpo_advantages
+from ulorl.train.batch import Trajectory
+from ulorl.train.checkpoint import TrainerState, checkpoints, load_checkpoint, save_checkpoint
+from ulorl.train.learner import Learner
+
+pytestmark = pytest.mark.engine
+TEMPERATURE = 0.8
+
+
+def trajectories(count=12, seed=0):
+    rng = np.random.default_rng(seed)
+    rewards = rng.integers(0, 2, (count // 4, 4)).astype(float)
+    rewards[:, 0], rewards[:, 1] = 0, 1
+    advantages = grpo_advantages(rewards).ravel()
+    return [
+        Trajectory(
+            prompt_ids=tuple(rng.integers(4, 100, rng.integers(3, 9)).tolist()),
+            token_ids=tuple(rng.integers(4, 100, length).tolist()),
+            logprobs=(-2.0,) * length,
+            versions=(0,) * length,
+            reward=reward,
+            advantage=advantage,
+        )
+        for length, reward, advantage in zip(
+            rng.integers(1, 40, count).tolist(), rewards.ravel().tolist(), advantages.tolist(), strict=True
+        )
+    ]
+
+
+def learner_of(model, objective=ObjectiveRecipe(), **settings):
+    recipe = LearnerRecipe(**{"lr": 1e-3, "max_grad_norm": 0.5} | settings)
+    return Learner(model, ModelRecipe(), recipe, objective, TEMPERATURE)
+
+
+def weights(learner):
+    return {name: tensor.clone() for name, tensor in learner.named_tensors()}
+
+
+def plain_loss(model_dir, items, mask_below=None):
+    """The objective from full logits, one sequence at a time, in float64; mean entropy with it."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float64)
+    total, entropies = sum(len(item.token_ids) for item in items), []
+    loss = torch.zeros((), dtype=torch.float64)
+    for item in items:
+        ids = torch.tensor([item.prompt_ids + item.token_ids])
+        logprobs = torch.log_softmax(model(ids).logits[0, len(item.prompt_ids) - 1 : -1] / TEMPERATURE, dim=-1)
+        entropy = -(logprobs.exp() * logprobs).sum(dim=-1)
+        entropies += entropy.tolist()
+        chosen = logprobs[torch.arange(len(item.token_ids)), list(item.token_ids)]
+        keep = torch.ones(len(item.token_ids), dtype=torch.bool)
+        if mask_below is not None and item.reward == 1 and entropy.mean() < mask_below[1]:
+            keep = chosen.exp() < mask_below[0]
+        ratio = (chosen - chosen.detach()).exp()
+        loss = loss - (ratio * item.advantage)[keep].sum() / total
+    loss.backward()
+    norm = sum(float((p.grad**2).sum()) for p in model.parameters() if p.grad is not None) ** 0.5
+    return float(loss.detach()), norm, float(np.mean(entropies))
+
+
+@pytest.mark.parametrize("mask", [None, (0.02, 100.0), (0.02, 3.9)])
+def test_loss_gradient_and_entropy_equal_the_plain_computation(tiny_model, mask):
+    objective = (
+        ObjectiveRecipe(mask_mastered=False)
+        if mask is None
+        else ObjectiveRecipe(tau=mask[0], sigma=mask[1], entropy_scope="response")
+    )
+    items = trajectories()
+    tally = learner_of(tiny_model, objective).update(items).metrics()
+    loss, norm, entropy = plain_loss(tiny_model, items, mask)
+    assert tally["objective/loss"] == pytest.approx(loss, abs=1e-5)
+    assert tally["objective/grad_norm"] == pytest.approx(norm, rel=1e-4)
+    assert tally["entropy/mean"] == pytest.approx(entropy, rel=1e-5)
+    assert (tally["objective/masked_share"] > 0) == (mask is not None)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"micro_batch_tokens": 60},
+        {"zero_stage": 1},
+        {"zero_stage": 2, "micro_batch_tokens": 200},
+        {"zero_stage": 3},
+        {"activation_checkpointing": True},
+    ],
+)
+def test_the_update_does_not_depend_on_how_it_is_computed(tiny_model, settings):
+    first, second = trajectories(seed=1), trajectories(seed=2)
+    plain, other = learner_of(tiny_model), learner_of(tiny_model, **settings)
+    for items in (first, second):
+        expected, found = plain.update(items).metrics(), other.update(list(reversed(items))).metrics()
+        assert found["objective/loss"] == pytest.approx(expected["objective/loss"], abs=1e-5)
+        assert found["objective/grad_norm"] == pytest.approx(expected["objective/grad_norm"], rel=1e-4)
+    for name, tensor in weights(plain).items():
+        # AdamW's first steps are lr * sign(gradient): near-zero gradients may flip between orders of summation.
+        assert (weights(other)[name] - tensor).abs().mean() < 1e-5, name
+
+
+def test_batch_scope_uses_one_entropy_for_all(tiny_model):
+    items = trajectories()
+    _, _, entropy = plain_loss(tiny_model, items)
+    for sigma, expected in ((entropy + 0.01, True), (entropy - 0.01, False)):
+        objective = ObjectiveRecipe(tau=0.02, sigma=sigma, entropy_scope="batch")
+        tally = learner_of(tiny_model, objective).update(items).metrics()
+        assert (tally["objective/masked_share"] == tally["objective/mastered_share"] > 0) == expected
+        assert (tally["objective/masked_share"] == 0) == (not expected)
+
+
+def test_several_updates_keep_the_ratio_to_the_start_of_the_step(tiny_model):
+    objective = ObjectiveRecipe(updates_per_step=3, mask_mastered=False, clip_low=0.01, clip_high=0.01)
+    learner = learner_of(tiny_model, objective, lr=1e-2)
+    tally = learner.update(trajectories())
+    assert learner.version == 3
+    assert tally.metrics()["objective/clipped_share"] > 0
+
+
+def test_mismatch_counts_tokens_of_the_current_policy_only(tiny_model):
+    items = trajectories(4)
+    stale = [
+        Trajectory(item.prompt_ids, item.token_ids, item.logprobs, (-1,) * len(item.token_ids), 0.0, 1.0)
+        for item in items[:2]
+    ]
+    tokens = sum(len(item.token_ids) for item in items[2:])
+    tally = learner_of(tiny_model).update(stale + items[2:])
+    assert tally.on_policy == tokens
+    assert tally.metrics()["mismatch/max"] > 0.1
+
+
+def test_a_checkpoint_continues_exactly_and_loads_as_a_hugging_face_model(tiny_model, tmp_path):
+    first, second = trajectories(seed=3), trajectories(seed=4)
+    learner = learner_of(tiny_model, warmup_steps=4)
+    learner.update(first)
+    for step in (1, 2, 3):
+        save_checkpoint(tmp_path, learner, TrainerState(step, learner.version, 7), [], tiny_model, keep=2)
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_000002", "step_000003"]
+    saved = load_file(tmp_path / "step_000003" / "model" / "model.safetensors")
+    held = weights(learner)
+    assert saved.keys() == held.keys()
+    assert all(torch.equal(saved[name], held[name]) for name in held)
+    expected = learner.update(second).metrics()
+
+    resumed = learner_of(tiny_model, warmup_steps=4)
+    state, groups = load_checkpoint(tmp_path / "step_000003", resumed, [])
+    assert (state, groups) == (TrainerState(3, 1, 7), [])
+    assert resumed.update(second).metrics() == expected
+    assert all(torch.equal(tensor, weights(learner)[name]) for name, tensor in weights(resumed).items())

@@ -1,0 +1,5 @@
+"""``python -m ulorl`` is ``ulorl``."""
+
+from ulorl.cli import main
+
+main()

@@ -1,0 +1,342 @@
+"""The command line: parse, call one stage function, print.
+
+Standard output holds results (with ``--json`` one JSON object and nothing else); progress and messages go to
+standard error. Exit codes: 0 done, 1 negative answer, 2 misuse or a stack that cannot work, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from ulorl.errors import UserError
+
+app = typer.Typer(
+    help="From raw mathematics problems to a better reasoning model: curate, verify, train, evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+RecipePath = Annotated[Path | None, typer.Argument(help="Recipe (TOML); without one, the embedded quickstart.")]
+RecipeOption = Annotated[Path | None, typer.Option("--recipe", help="Recipe (TOML); else the defaults.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting: section.key=value."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and its sizes, do nothing.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Force = Annotated[bool, typer.Option("--force", help="Discard what an earlier run of this stage left.")]
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="Directory of the result.")]
+
+
+@app.command()
+def run(
+    recipe: RecipePath = None,
+    overrides: Overrides = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    force: Force = False,
+) -> None:
+    """Curate, evaluate, train, evaluate again; skips what is already done and resumes what was interrupted."""
+    from ulorl import pipeline
+    from ulorl.recipe_file import load_recipe
+    from ulorl.report.display import open_display
+
+    resolved = load_recipe(recipe, overrides or [])
+    if dry_run:
+        return _print_recipe(resolved, as_json)
+    with open_display(list(pipeline.STAGES)) as display:
+        summary = pipeline.run(resolved, display, force=force)
+    if as_json:
+        return _print_json(summary)
+    from ulorl.report.summary import print_summary
+
+    print_summary(summary)
+
+
+@app.command()
+def curate(
+    inputs: Annotated[list[str], typer.Argument(help="Files, directories, hub:NAME, quickstart:N.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Directory of the result.")],
+    steps: Annotated[str, typer.Option(help="Steps to run, separated by commas.")] = "",
+    recipe: RecipeOption = None,
+    overrides: Overrides = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    force: Force = False,
+) -> None:
+    """Clean problems; every dropped row keeps its reason. Without --recipe or --steps, all steps but difficulty."""
+    from ulorl import pipeline
+    from ulorl.recipe import CURATE_STEPS
+    from ulorl.recipe_file import load_recipe
+    from ulorl.report.display import open_display
+
+    chosen = steps.split(",") if steps else []
+    if not chosen and recipe is None:
+        chosen = [step for step in CURATE_STEPS if step != "difficulty"]
+    settings = [*(overrides or []), f"data.inputs={json.dumps(inputs)}"]
+    settings += [f"curate.steps={json.dumps(chosen)}"] if chosen else []
+    resolved = load_recipe(recipe, settings)
+    if dry_run:
+        return _print_recipe(resolved, as_json)
+    with open_display(["curate"]) as display, pipeline.model_host(resolved) as host:
+        directory = pipeline.run_curate(resolved, output, host, display, force=force)
+    funnel = json.loads((directory / "funnel.json").read_text())
+    if as_json:
+        return _print_json({"directory": str(directory), "funnel": funnel})
+    from ulorl.curate.funnel import render_funnel
+
+    _console().print(render_funnel(funnel))
+    print(f"{directory}: problems.parquet, dropped.parquet, funnel.json, card.md")
+
+
+@app.command()
+def explain(
+    directory: Annotated[Path, typer.Argument(help="A curated directory.")],
+    row: Annotated[str, typer.Argument(help="Id of a row (ours or the input's own).")],
+) -> None:
+    """What became of one row in curation, and why."""
+    from ulorl.curate.funnel import explain as explain_row
+
+    print(explain_row(directory, row))
+
+
+@app.command()
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="References and responses (JSON lines, Parquet).")] = None,
+    reference: Annotated[str | None, typer.Option("--ref", help="One reference, with --answer.")] = None,
+    answer: Annotated[str | None, typer.Option("--answer", help="One answer, with --ref.")] = None,
+    output: Output = None,
+    recipe: RecipeOption = None,
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+    disagreements: Annotated[bool, typer.Option(help="List the rows that differ from their label.")] = False,
+) -> None:
+    """Score responses against references, or explain one verdict step by step."""
+    from ulorl.recipe_file import load_recipe
+    from ulorl.verify.files import explain as explain_verdict
+    from ulorl.verify.files import verify_file
+
+    config = load_recipe(recipe, overrides or []).verify
+    if (file is None) == (reference is None) or (reference is None) != (answer is None):
+        raise UserError("verify: give a FILE, or --ref and --answer")
+    if reference is not None and answer is not None:
+        steps = explain_verdict(reference, answer, config)
+        return _print_json({"steps": steps}) if as_json else print("\n".join(steps))
+    assert file is not None
+    summary = verify_file(file, config)
+    rows = summary.pop("rows")
+    if output is not None:
+        from ulorl.files import write_atomic
+
+        write_atomic(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    if as_json:
+        return _print_json(summary)
+    for name, value in summary.items():
+        print(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")
+    if disagreements:
+        for row in rows:
+            if row["label"] is not None and (row["equivalent"] is True) != row["label"]:
+                print(json.dumps(row, ensure_ascii=False))
+
+
+@app.command()
+def train(
+    recipe: RecipePath = None,
+    problems: Annotated[Path | None, typer.Option(help="Curated directory; else that of the recipe's run.")] = None,
+    output: Output = None,
+    overrides: Overrides = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    force: Force = False,
+) -> None:
+    """Segment-rollout reinforcement learning on curated problems; resumes an interrupted run by itself."""
+    from ulorl import pipeline
+    from ulorl.recipe_file import load_recipe
+    from ulorl.report.display import open_display
+
+    resolved = load_recipe(recipe, overrides or [])
+    if dry_run:
+        return _print_recipe(resolved, as_json)
+    curated = problems or pipeline.run_directory(resolved) / "curate"
+    if not (curated / "problems.parquet").is_file():
+        raise UserError(f"train: {curated} holds no problems.parquet; run `ulorl curate INPUT -o {curated}` first")
+    with open_display(["train"]) as display, pipeline.model_host(resolved) as host:
+        directory = pipeline.run_train(
+            resolved,
+            output or pipeline.run_directory(resolved) / "train",
+            host,
+            curated,
+            display,
+            force=force,
+        )
+    _print_result({"directory": str(directory), "model": str(directory / "model")}, as_json)
+
+
+@app.command("eval")
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Model directory, trained run, hub name, or quickstart.")],
+    bench: Annotated[str, typer.Option(help="Benchmarks, separated by commas: known names, or NAME=SOURCE.")] = "",
+    pass_k: Annotated[int, typer.Option(help="Samples a problem; pass@k for every power of 2 up to it.")] = 0,
+    output: Output = None,
+    recipe: RecipeOption = None,
+    overrides: Overrides = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    force: Force = False,
+) -> None:
+    """Sample a model on benchmarks: avg@n, pass@k, maj@k with intervals."""
+    from ulorl import pipeline
+    from ulorl.evaluate.benchmarks import parse_benchmarks
+    from ulorl.recipe_file import load_recipe
+    from ulorl.report.display import open_display
+
+    trained = Path(model) / "model"
+    path = str(trained) if (trained / "config.json").is_file() else model
+    settings = [*(overrides or []), f"model.path={json.dumps(path)}"]
+    if pass_k:
+        powers = [2**power for power in range(pass_k.bit_length()) if 2**power < pass_k]
+        settings += [f"evaluate.samples={pass_k}", f"evaluate.pass_k={json.dumps([*powers, pass_k])}"]
+    resolved = load_recipe(recipe, settings)
+    if bench:
+        chosen = resolved.evaluate.model_copy(update={"benchmarks": parse_benchmarks(bench)})
+        resolved = resolved.model_copy(update={"evaluate": chosen})
+    if dry_run:
+        return _print_recipe(resolved, as_json)
+    target = output or pipeline.run_directory(resolved) / "eval"
+    with open_display(["evaluate"]) as display, pipeline.model_host(resolved) as host:
+        directory = pipeline.run_evaluate(resolved, target, host, host.start, display, force=force)
+    from ulorl.evaluate.stage import read_estimates
+
+    estimates = read_estimates(directory)
+    if as_json:
+        return _print_json({"directory": str(directory), **estimates})
+    from ulorl.report.tables import evaluation_table
+
+    _console().print(evaluation_table(estimates))
+    print(directory)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="An evaluation.")],
+    after: Annotated[Path, typer.Argument(help="Another evaluation of the same benchmarks.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two evaluations, paired by problem. Exit code 1 where the second is worse beyond noise."""
+    from ulorl.evaluate.stage import compare as compare_evaluations
+    from ulorl.evaluate.stage import read_estimates
+    from ulorl.report.tables import comparison_table
+
+    comparison = compare_evaluations(before, after)
+    if as_json:
+        _print_json(comparison)
+    else:
+        _console().print(comparison_table(read_estimates(before), read_estimates(after), comparison))
+    measures = [one["measures"]["avg"] for one in comparison["benchmarks"].values()]
+    if any(measure["interval"][1] < 0 for measure in measures):
+        raise typer.Exit(1)
+
+
+@app.command()
+def lineage(
+    directory: Annotated[Path, typer.Argument(help="An artifact of ulorl, or a file in one.")],
+) -> None:
+    """The chain of an artifact back to the raw files."""
+    from ulorl.lineage import render_lineage
+
+    print(render_lineage(directory))
+
+
+@app.command()
+def show(
+    recipe: RecipePath = None,
+    overrides: Overrides = None,
+    changed: Annotated[bool, typer.Option(help="Only what differs from the defaults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The resolved recipe with the documentation of every setting, and the sizes that follow from it."""
+    from ulorl.recipe_file import load_recipe
+
+    _print_recipe(load_recipe(recipe, overrides or []), as_json, changed)
+
+
+@app.command()
+def doctor(recipe: RecipeOption = None, overrides: Overrides = None, as_json: AsJson = False) -> None:
+    """What is installed, which engine and trainer will be used and why. Exit code 2 when the stack cannot work."""
+    from ulorl.doctor import diagnose, render
+    from ulorl.recipe_file import load_recipe
+
+    diagnosis = diagnose(load_recipe(recipe, overrides or []))
+    if as_json:
+        _print_json(diagnosis.as_dict())
+    else:
+        print(render(diagnosis))
+    if not diagnosis.ok:
+        raise typer.Exit(2)
+
+
+def _print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
+    from ulorl.model_shape import read_model_shape
+    from ulorl.recipe_file import render_recipe
+    from ulorl.sizes import derived_sizes, render_sizes, sizes_dict
+
+    shape = read_model_shape(resolved.model.path)
+    sizes = derived_sizes(resolved, shape)
+    if as_json:
+        return _print_json({"recipe": resolved.model_dump(mode="json"), "sizes": sizes_dict(sizes)})
+    print(render_recipe(resolved, changed))
+    print("# Sizes that follow")
+    print("\n".join(f"# {line}" for line in render_sizes(sizes).splitlines()))
+    if shape is None:
+        print(f"# model     no memory sizes: {resolved.model.path} is not on this machine")
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _print_result(values: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        return _print_json(values)
+    for name, value in values.items():
+        print(f"{name}: {value}")
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console()
+
+
+def guarded(command: Callable[[], Any]) -> NoReturn:
+    """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
+    try:
+        command()
+    except UserError as error:
+        print(f"ulorl: {error}", file=sys.stderr)
+        _leave(2)
+    except KeyboardInterrupt:
+        print("ulorl: interrupted; the same command continues where it stopped", file=sys.stderr)
+        _leave(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave(0)
+    _leave(0)
+
+
+def _leave(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    guarded(app)

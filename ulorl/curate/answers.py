@@ -1,0 +1,241 @@
+r"""Second step: the short answer out of whatever the reference is.
+
+Invariants: the value of an answer is never changed, only what surrounds it is taken off; the first form is
+kept in ``original_answer``. A bare option letter stays a letter: ``rewrite`` knows the options.
+
+Linear in the length of the reference. Does not judge whether the reference is right (``references``).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ulorl.curate.reasons import drop
+from ulorl.curate.result import StepResult
+from ulorl.problem import Dropped, Problem
+from ulorl.recipe import CurateRecipe
+
+_MAX_PROSE_WORDS = 5
+_TAIL_CHARS = 4000
+_WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"))
+_FONT = r"\\(?:textbf|text|mathrm|mathbf|bf|textrm|rm|textit|mbox)"
+_OPTION = re.compile(
+    rf"(?:{_FONT}\s?\{{\s?\(?(?P<inside>[A-H])\s?[).:]?\s?\}}|\*\*\(?(?P<bold>[A-H])[).:]?\*\*"
+    rf"|\(\s?(?:{_FONT}\s?\{{)?(?P<round>[A-H])\}}?\s?\)|(?P<plain>[A-H])[).:](?=\s|\\|\$|-?\d))(?:\s|"
+    rf"\\ |\\,|\\;|\\:|\\quad|~|:|[.)](?=\s))*"
+)
+_TRAILING_OPTION = re.compile(r"(?<=[\d}])\s?\([A-H]\)$")
+_MARKUP = re.compile(r"\\(?:left|right|displaystyle|text|mathrm|textbf|!|,|;|:|quad| )|[\s${}\\()*]|(?<=\d),(?=\d{3})")
+_UNIT = re.compile(r"(?:\s|\\ |\\,|~|\$)+(?:\\text\s?\{\s?)?[A-Za-z]{3,}(?:\s[A-Za-z]{2,}){0,2}\.?\s?\}?$")
+_TEXT_OPTION = re.compile(rf"{_FONT}\s?\{{\s?\(?[A-H]\s?[).:]\s?(?=[^}}\s])")
+_ANSWER_IS = re.compile(r"\banswer(?:\s(?:is|was|equals|would be)|\s?[:=])[:\s]?", re.IGNORECASE)
+_STATEMENT = re.compile(r"^(?:the|so|thus|hence|therefore|then|answer|we)\b", re.IGNORECASE)
+_IS = re.compile(r"\b(?:is equal to|is|are|equals)\b[:\s]")
+_MATRIX = re.compile(r"\\begin\s?\{(?:[pbvVB]?(?:small)?matrix|array)\*?\}|\\(?:p|b)?matrix\b")
+_LINES = re.compile(r"\\begin\s?\{(?:aligned?|gathered|split|cases|enumerate|itemize|tabular)\*?\}|\n.{0,2000}\n")
+_TEXT = re.compile(rf"{_FONT}\s?\{{([^{{}}]*)\}}")
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_EDGE = " \t\n.,;\u3002"
+
+
+def answers(problems: list[Problem], recipe: CurateRecipe) -> StepResult:
+    """Replace every reference by its short answer; drop those that have none, or one that is too complex."""
+    kept: list[Problem] = []
+    dropped: list[Dropped] = []
+    shortened = 0
+    for problem in problems:
+        answer, rule = short_answer(problem.answer)
+        fault = answer_fault(answer, rule, recipe)
+        if answer != problem.answer:
+            shortened += 1
+            problem = replace(  # noqa: PLW2901
+                problem, answer=answer, original_answer=problem.original_answer or problem.answer
+            )
+        if fault:
+            dropped.append(drop(problem, "answers", fault[0], fault[1]))
+        else:
+            kept.append(problem)
+    return StepResult(kept, dropped, notes={"answers shortened": shortened})
+
+
+def answer_fault(answer: str, rule: str, recipe: CurateRecipe) -> tuple[str, str] | None:
+    """(reason, detail) for an answer that is no usable reference, else None."""
+    if not answer:
+        return "no_final_answer", "nothing is left of the reference"
+    if _MATRIX.search(answer):
+        return (
+            None
+            if recipe.keep_matrices and len(answer) <= recipe.max_answer_chars
+            else (
+                "matrix_answer" if not recipe.keep_matrices else "answer_too_long",
+                f"{len(answer)} characters: {answer[:80]!r}",
+            )
+        )
+    words = prose_words(answer[:_TAIL_CHARS])
+    if len(answer) > recipe.max_answer_chars:
+        detail = f"{len(answer)} characters, at most {recipe.max_answer_chars}: {answer[:80]!r}"
+        is_text = rule == "as given" and len(words) > 2 * _MAX_PROSE_WORDS
+        return ("no_final_answer" if is_text else "answer_too_long"), detail
+    if _LINES.search(answer):
+        return "structured_answer", f"several lines: {answer[:80]!r}"
+    if len(words) > _MAX_PROSE_WORDS:
+        return "text_answer", f"{len(words)} words: {answer[:80]!r}"
+    return None
+
+
+def short_answer(reference: str) -> tuple[str, str]:
+    """(final answer, rule that found it); the rule is ``as given`` when none applied."""
+    text, rule = reference.strip(), "as given"
+    marker = text.rfind("####")
+    if marker >= 0:
+        text, rule = text[marker + 4 :].strip(), "####"
+    else:
+        boxed = last_boxed(text)
+        if boxed is not None:
+            text, rule = boxed, "boxed"
+        else:
+            stated = _stated_answer(text)
+            if stated is not None:
+                text, rule = stated, "stated"
+    text, rule = _bare(text, rule)
+    if rule in ("as given", "unwrapped"):
+        value = _value_of_statement(text)
+        if value is not None:
+            return _bare(value, "statement")
+    return text, rule
+
+
+def _bare(text: str, rule: str) -> tuple[str, str]:
+    for _ in range(6):
+        simpler = _unwrap(_without_option(_unwrap(text)))
+        if simpler == text:
+            break
+        text, rule = simpler, "unwrapped" if rule == "as given" else rule
+    return text, rule
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Content of the last ``\boxed{..}`` or ``\fbox{..}`` whose braces balance, else None."""
+    for command in (r"\boxed", r"\fbox"):
+        start = text.rfind(command)
+        if start < 0:
+            continue
+        opening = start + len(command)
+        while opening < len(text) and text[opening] == " ":
+            opening += 1
+        if opening < len(text) and text[opening] == "{":
+            closing = _closing_brace(text, opening)
+            if closing is not None:
+                return text[opening + 1 : closing].strip()
+    return None
+
+
+def option_letter(answer: str) -> str | None:
+    r"""The letter of an answer that begins with, or is, an option: ``C) 15``, ``\textbf{(B)}\ 12``, ``D``."""
+    text = _unwrap(answer.strip())
+    found = _OPTION.match(text)
+    if found:
+        return next(letter for letter in found.groups() if letter)
+    if re.fullmatch(r"\(?[A-H]\)?\.?", text):
+        return text.strip("().")
+    return None
+
+
+def same_text(left: str, right: str) -> bool:
+    """Whether two short answers are the same but for mark-up, units and the name before "="."""
+    return not _spellings(left).isdisjoint(_spellings(right))
+
+
+def _spellings(value: str) -> set[str]:
+    spellings = {_MARKUP.sub("", form).lower() for form in (value, _UNIT.sub("", value))}
+    return {form.split("=")[-1].replace("dfrac", "frac").replace("tfrac", "frac") for form in spellings} - {""}
+
+
+def prose_words(answer: str) -> list[str]:
+    r"""Words of two letters or more that are no LaTeX command, the contents of ``\text{..}`` included."""
+    plain = _TEXT.sub(r" \1 ", answer)
+    return _WORD.findall(plain)
+
+
+def _closing_brace(text: str, opening: int) -> int | None:
+    depth = 0
+    for index in range(opening, len(text)):
+        character = text[index]
+        if character == "{" and text[index - 1] != "\\":
+            depth += 1
+        elif character == "}" and text[index - 1] != "\\":
+            depth -= 1
+            if depth == 0:
+                return index
+    return None
+
+
+def _unwrap(text: str) -> str:
+    """Without surrounding delimiters of mathematics, white space, and a final stop."""
+    text = text.strip().rstrip(_EDGE)
+    for opening, closing in _WRAPPERS:
+        inner = text[len(opening) : -len(closing)]
+        if (
+            len(text) > len(opening) + len(closing)
+            and text.startswith(opening)
+            and text.endswith(closing)
+            and opening not in inner
+            and closing not in inner
+        ):
+            return inner.strip().rstrip(_EDGE).removesuffix("\\").rstrip()
+    found = re.match(rf"{_FONT}\s?(?=\{{)", text)
+    if found and text.endswith("}") and _closing_brace(text, found.end()) == len(text) - 1:
+        inner = text[found.end() + 1 : -1].strip()
+        if not _OPTION.match(text) or len(inner) > 4:
+            return inner.rstrip(_EDGE)
+    return text
+
+
+def _without_option(text: str) -> str:
+    r"""``C) 15`` -> ``15``; an option without a value is left as its letter."""
+    found = _OPTION.match(text)
+    if found:
+        letter = next(group for group in found.groups() if group)
+        rest = text[found.end() :].strip().lstrip("=:").strip()
+        return rest if rest else letter
+    found = _TEXT_OPTION.match(text)
+    if found:
+        closing = _closing_brace(text, text.index("{"))
+        if closing is not None:
+            inner, rest = text[found.end() : closing], text[closing + 1 :]
+            return inner if not rest.strip() else rf"\text{{{inner}}}{rest}"
+    if re.fullmatch(r"\([A-H]\)|[A-H]\)", text):
+        return text.strip("()")
+    return _TRAILING_OPTION.sub("", text[:_TAIL_CHARS]) if len(text) <= _TAIL_CHARS else text
+
+
+def _stated_answer(text: str) -> str | None:
+    """What follows the last "answer is" up to the end of its sentence."""
+    tail = text[-_TAIL_CHARS:]
+    found = list(_ANSWER_IS.finditer(tail))
+    if not found:
+        return None
+    rest = tail[found[-1].end() :].strip().lstrip(":}").strip()
+    rest = re.split(r"\.(?:\s|$)|\n", rest, maxsplit=1)[0].strip()
+    if rest.startswith("not ") or not rest or len(prose_words(rest)) > _MAX_PROSE_WORDS:
+        return None
+    return rest
+
+
+def _value_of_statement(text: str) -> str | None:
+    r"""``The range of $a$ is $[0, 1]$.`` -> ``[0, 1]``, where what follows the last "is" holds no prose."""
+    if len(text) > _TAIL_CHARS or "," in text.split(" is", maxsplit=1)[0]:
+        return None
+    plain = _TEXT.sub(r" \1 ", text).strip().rstrip(_EDGE)
+    if not _STATEMENT.match(plain):
+        return None
+    verbs = list(_IS.finditer(plain))
+    if len(verbs) != 1:
+        return None
+    value = plain[verbs[0].end() :].strip().strip(":").strip()
+    if not value or len(prose_words(value)) > 1 or not re.search(r"[0-9\\a-zA-Z]", value):
+        return None
+    if value.count("{") != value.count("}"):
+        return None
+    return value

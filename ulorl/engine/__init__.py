@@ -1,0 +1,64 @@
+"""Text generation behind one protocol; ``open_engine`` chooses the implementation a recipe asks for."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from pathlib import Path
+
+from ulorl.engine.base import Engine, EngineError, Generation, GenerationRequest, Sampling
+from ulorl.recipe import Recipe
+
+__all__ = [
+    "Engine",
+    "EngineError",
+    "Generation",
+    "GenerationRequest",
+    "Sampling",
+    "engine_kind",
+    "open_engine",
+]
+
+
+def engine_kind(recipe: Recipe) -> str:
+    """The engine that ``recipe.engine.kind`` means on this machine: "vllm", "server" or "hf"."""
+    kind = recipe.engine.kind
+    if kind != "auto":
+        return kind
+    return "vllm" if importlib.util.find_spec("vllm") is not None else "hf"
+
+
+def open_engine(
+    recipe: Recipe, model_dir: Path, *, max_model_len: int | None = None, seed: int | None = None
+) -> Engine:
+    """Open the engine of ``recipe`` on the model in ``model_dir``.
+
+    ``max_model_len`` defaults to the recipe's setting, else to its longest prompt + output; ``seed`` (of the
+    engine; requests bring their own) to the recipe's. Raises EngineError; warns when "auto" fell back to hf.
+    """
+    settings = recipe.engine
+    longest = max_model_len or settings.max_model_len or recipe.longest_sequence
+    kind = engine_kind(recipe)
+    if kind == "server":
+        from ulorl.engine.server import ServerEngine
+
+        return ServerEngine(model_dir, settings, max_model_len=longest)
+    if kind == "hf":
+        from ulorl.engine.hf_engine import HFEngine
+
+        if settings.kind == "auto":
+            warnings.warn(
+                "vLLM is not installed (no package named vllm): generating with plain transformers,"
+                ' which is slow; set engine.kind = "hf" to accept that',
+                stacklevel=2,
+            )
+        return HFEngine(model_dir, settings, dtype=recipe.model.dtype, max_model_len=longest)
+    from ulorl.engine.vllm_engine import VLLMEngine
+
+    return VLLMEngine(
+        model_dir,
+        settings,
+        dtype=recipe.model.dtype,
+        max_model_len=longest,
+        seed=recipe.seed if seed is None else seed,
+    )

@@ -1,0 +1,143 @@
+"""Results as rich tables. Takes what the evaluate stage wrote; computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+NOTHING = "–"
+
+
+def evaluation_table(estimates: Mapping[str, Any]) -> Table:
+    """Every benchmark's estimates with both intervals, from ``estimates.json``."""
+    level = f"{estimates['level']:.0%}".replace("%", " %")
+    table = Table(title=Text(f"Evaluation of {estimates['model']}"), caption=_interval_caption(), title_justify="left")
+    table.caption_justify = "left"
+    table.add_column("benchmark")
+    table.add_column("measure")
+    table.add_column("estimate", justify="right")
+    table.add_column(f"{level} interval:\nproblems like these", justify="right")
+    table.add_column(f"{level} interval:\nthese problems", justify="right")
+    for name, one in estimates["benchmarks"].items():
+        intervals = one["intervals"]
+        rows = [(f"avg@{one['samples']}", _percent(one["avg"]), intervals["avg"])]
+        for kind in ("pass", "maj"):
+            rows += [
+                (f"{kind}@{k}", _percent(value), intervals[f"{kind}@{k}"]) for k, value in _by_k(one[f"{kind}_at_k"])
+            ]
+        rows += [(label, _percent(one[key]), {}) for label, key in _SHARES.items()]
+        length = one["length"]
+        rows += [(f"{key} length", _tokens(length[key]), {}) for key in ("mean", "median", "p95", "max")]
+        for row, (label, value, interval) in enumerate(rows):
+            table.add_row(
+                _heading(name, one["problems"], row),
+                label,
+                value,
+                _range(interval.get("problems like these"), _hundredths),
+                _range(interval.get("these problems"), _hundredths),
+                end_section=row == len(rows) - 1,
+            )
+    return table
+
+
+def comparison_table(before: Mapping[str, Any], after: Mapping[str, Any], comparison: Mapping[str, Any]) -> Table:
+    """Before, after and the paired difference with its interval, for every shared benchmark.
+
+    ``before`` and ``after`` are the two ``estimates.json``, ``comparison`` is what ``compare`` made of them.
+    """
+    level = f"{comparison['level']:.0%}".replace("%", " %")
+    table = Table(title=Text("Before and after"), title_justify="left", caption_justify="left")
+    table.add_column("benchmark")
+    table.add_column("measure")
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    table.add_column("difference", justify="right")
+    table.add_column(f"its {level} interval", justify="right")
+    for name, one in comparison["benchmarks"].items():
+        samples = (before["benchmarks"][name]["samples"], after["benchmarks"][name]["samples"])
+        measures = one["measures"]
+        shown = ["avg", *(key for key in measures if key.startswith("pass@")), "truncated", "length"]
+        for row, key in enumerate(shown):
+            value = measures[key]
+            show = _tokens if key == "length" else _percent
+            change = _tokens_change if key == "length" else _points
+            table.add_row(
+                _heading(name, one["problems"], row),
+                _label(key, samples),
+                show(value["before"]),
+                show(value["after"]),
+                change(value["difference"]),
+                _range(value["interval"], change),
+                end_section=row == len(shown) - 1,
+            )
+    table.caption = Text("\n".join(_comparison_notes(comparison)))
+    return table
+
+
+_SHARES = {"truncated": "truncated", "no answer": "no_answer", "undecided": "undecided"}
+
+
+def _heading(name: str, problems: int, row: int) -> str:
+    return {0: name, 1: f"{problems} problems"}.get(row, "")
+
+
+def _interval_caption() -> Text:
+    return Text(
+        "Intervals for problems like these: other problems of the kind (clustered by problem); "
+        "for these problems: the same ones sampled again. Lengths in tokens."
+    )
+
+
+def _comparison_notes(comparison: Mapping[str, Any]) -> list[str]:
+    notes = [
+        "Differences are paired by problem, in percentage points (length: tokens); intervals are for "
+        f"{comparison['population']}; {NOTHING} where all problems changed alike."
+    ]
+    for name, one in comparison["benchmarks"].items():
+        gained, lost = len(one["gained"]), len(one["lost"])
+        line = f"{name}: problems gained {gained}, lost {lost} (right in most samples)"
+        detectable = one["measures"]["avg"]["detectable"]
+        if detectable is not None and detectable < 1:
+            line += f"; a true difference in avg of {100 * detectable:.1f} points would be found 4 times in 5"
+        notes.append(f"{line}.")
+    if comparison["settings_differ"]:
+        notes.append("Settings differ: " + "; ".join(comparison["settings_differ"]) + ".")
+    return notes
+
+
+def _label(key: str, samples: Sequence[int]) -> str:
+    if key == "avg":
+        first, second = samples
+        return f"avg@{first}" if first == second else f"avg@{first} / avg@{second}"
+    return {"truncated": "truncated", "length": "mean length"}.get(key, key)
+
+
+def _by_k(values: Mapping[str, float]) -> list[tuple[int, float]]:
+    return sorted((int(k), value) for k, value in values.items())
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _hundredths(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _tokens(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def _tokens_change(value: float) -> str:
+    return f"{value:+,.1f}"
+
+
+def _range(interval: Sequence[float] | None, show: Callable[[float], str]) -> str:
+    return NOTHING if interval is None else f"{show(interval[0])} to {show(interval[1])}"

@@ -1,0 +1,209 @@
+"""Sizes that follow from a recipe: what ``--dry-run`` shows, so that nobody has to guess which batch is
+which.
+
+Pure arithmetic: nothing is read, loaded or measured. Bounds are called so; memory is that of the tensors
+named in the formula, without activations, fragmentation or the framework's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ulorl.model_shape import ModelShape
+from ulorl.recipe import Recipe
+
+_ADAM_BYTES = 8
+_MASTER_BYTES = 4
+_FP32_BYTES = 4
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True)
+class Size:
+    """One derived number, with the formula it comes from in the recipe's names."""
+
+    stage: str
+    name: str
+    value: int
+    unit: str
+    formula: str
+
+
+def derived_sizes(recipe: Recipe, shape: ModelShape | None, processes: int = 1) -> list[Size]:
+    """All sizes of a run on ``processes`` devices; those of the model only when its shape is known."""
+    sizes = [*_curate(recipe), *_train(recipe), *_evaluate(recipe)]
+    return sizes + (_memory(recipe, shape, processes) if shape else [])
+
+
+def sizes_dict(sizes: Iterable[Size]) -> list[dict[str, Any]]:
+    """The sizes for ``--json``."""
+    return [asdict(size) for size in sizes]
+
+
+def render_sizes(sizes: Iterable[Size]) -> str:
+    """The sizes for people: one line each, aligned, with the formula."""
+    rows = [(size.stage, size.name, human(size.value, size.unit), size.formula) for size in sizes]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join(
+        f"{stage:<{widths[0]}}  {name:<{widths[1]}}  {value:>{widths[2]}}  = {formula}"
+        for stage, name, value, formula in rows
+    )
+
+
+def human(value: int, unit: str) -> str:
+    """A number with its unit; bytes in binary multiples."""
+    if unit != "bytes":
+        return f"{value:,} {unit}"
+    scaled, power = float(value), 0
+    while scaled >= 1024 and power < len(_UNITS) - 1:
+        scaled, power = scaled / 1024, power + 1
+    return f"{scaled:.4g} {_UNITS[power]}" if power else f"{value} B"
+
+
+def _generated_count(source: str) -> int | None:
+    """How many problems a source holds, when its name says so."""
+    prefix, _, count = source.partition(":")
+    return int(count) if prefix in ("quickstart", "quickstart-test") and count.isdecimal() else None
+
+
+def _curate(recipe: Recipe) -> list[Size]:
+    counts = [_generated_count(source) for source in recipe.data.inputs]
+    known = sum(count for count in counts if count is not None) if None not in counts else None
+    limit = recipe.data.limit
+    sizes = []
+    problems = min(known, limit) if known and limit else known or limit
+    if problems:
+        bound = "the inputs' rows" if not limit else "limit, at most the inputs' rows"
+        sizes.append(Size("curate", "input rows, at most", problems, "rows", bound))
+    if "difficulty" not in recipe.curate.steps:
+        return sizes
+    difficulty = recipe.curate.difficulty
+    per_problem = difficulty.samples * difficulty.max_tokens
+    sizes.append(Size("curate", "difficulty tokens a problem, at most", per_problem, "tokens", "samples × max_tokens"))
+    if problems:
+        count, formula = problems * difficulty.samples, "input rows × samples"
+        sizes.append(Size("curate", "difficulty samples, at most", count, "samples", formula))
+    return sizes
+
+
+def _train(recipe: Recipe) -> list[Size]:
+    train = recipe.train
+    rollout = train.rollout
+    samples = rollout.prompts_per_step * rollout.group_size
+    segment = rollout.max_tokens // rollout.segments
+    longest = recipe.model.max_prompt_tokens + rollout.max_tokens
+    in_flight = samples * rollout.segments
+    whole = max(1, train.learner.micro_batch_tokens // longest)
+    rows = [
+        ("new prompts a step", rollout.prompts_per_step, "prompts", "prompts_per_step"),
+        ("new samples a step", samples, "samples", "prompts_per_step × group_size"),
+        ("segment length", segment, "tokens", "max_tokens ÷ segments"),
+        (
+            "unfinished samples carried over, at most",
+            in_flight - samples,
+            "samples",
+            "new samples × (segments − 1)",
+        ),
+        ("samples decoded in a step, at most", in_flight, "samples", "new samples × segments"),
+        (
+            "tokens decoded in a step, at most",
+            in_flight * segment,
+            "tokens",
+            "decoded samples × segment length",
+        ),
+        ("longest training sequence", longest, "tokens", "max_prompt_tokens + max_tokens"),
+        ("longest sequences in a micro-batch", whole, "samples", "micro_batch_tokens ÷ longest, at least 1"),
+        ("updates a step", train.objective.updates_per_step, "updates", "updates_per_step"),
+        (
+            "updates in all",
+            train.steps * train.objective.updates_per_step,
+            "updates",
+            "steps × updates_per_step",
+        ),
+        ("prompts in all", train.steps * rollout.prompts_per_step, "prompts", "steps × prompts_per_step"),
+        ("samples in all", train.steps * samples, "samples", "steps × new samples"),
+    ]
+    return [Size("train", *row) for row in rows]
+
+
+def _evaluate(recipe: Recipe) -> list[Size]:
+    evaluate = recipe.evaluate
+    sizes = [
+        Size("evaluate", "samples a problem", evaluate.samples, "samples", "samples"),
+        Size(
+            "evaluate",
+            "tokens a problem, at most",
+            evaluate.samples * evaluate.max_tokens,
+            "tokens",
+            "samples × max_tokens",
+        ),
+    ]
+    counts = []
+    for benchmark in evaluate.benchmarks:
+        known = _generated_count(benchmark.source)
+        counts.append(min(known, benchmark.limit) if known and benchmark.limit else known or benchmark.limit)
+    if counts and all(counts):
+        total = sum(counts) * evaluate.samples
+        sizes.append(
+            Size(
+                "evaluate",
+                "samples of a model, at most",
+                total,
+                "samples",
+                "Σ benchmarks' problems × samples",
+            )
+        )
+    return sizes
+
+
+def _memory(recipe: Recipe, shape: ModelShape, processes: int) -> list[Size]:
+    """Engine and trainer memory. ZeRO: stage 1 divides optimizer state, 2 gradients too, 3 weights too."""
+    learner, dtype = recipe.train.learner, recipe.model.dtype
+    width = 2 if dtype == "bfloat16" else 4
+    parameters = shape.parameters
+    kv_token = 2 * shape.layers * shape.kv_heads * shape.head_dim * width
+    stage = learner.zero_stage
+    # AdamW keeps two fp32 moments; a bfloat16 model has an fp32 master copy besides.
+    state = _ADAM_BYTES + (_MASTER_BYTES if width == 2 else 0)
+    place = "CPU, " if learner.offload_optimizer else ""
+    longest = recipe.model.max_prompt_tokens + recipe.train.rollout.max_tokens
+
+    def share(value: int, from_stage: int) -> tuple[int, str]:
+        return (-(-value // processes), f" ÷ {processes} processes") if stage >= from_stage else (value, "")
+
+    weights, weights_how = share(parameters * width, 3)
+    gradients, gradients_how = share(parameters * width, 2)
+    optimizer, optimizer_how = share(parameters * state, 1)
+    kv_full, logits = kv_token * recipe.max_model_len, longest * shape.vocab * _FP32_BYTES
+    rows = [
+        ("model", "parameters", parameters, "parameters", "from config.json"),
+        ("model", "parameters active a token", shape.active_parameters, "parameters", "from config.json"),
+        ("engine", "weights", parameters * width, "bytes", f"parameters × {width} B"),
+        ("engine", "KV cache a token", kv_token, "bytes", f"2 × layers × KV heads × head dim × {width} B"),
+        (
+            "engine",
+            "KV cache of the longest sequence",
+            kv_full,
+            "bytes",
+            f"{recipe.max_model_len} tokens × the above",
+        ),
+        ("learner", "weights a process", weights, "bytes", f"parameters × {width} B{weights_how}"),
+        ("learner", "gradients a process", gradients, "bytes", f"parameters × {width} B{gradients_how}"),
+        (
+            "learner",
+            f"optimizer state a process ({place}ZeRO {stage})",
+            optimizer,
+            "bytes",
+            f"parameters × {state} B{optimizer_how}",
+        ),
+        (
+            "learner",
+            "fp32 logits of the longest sequence",
+            logits,
+            "bytes",
+            f"{longest} tokens × {shape.vocab} × 4 B, were it not tiled",
+        ),
+    ]
+    return [Size(*row) for row in rows]

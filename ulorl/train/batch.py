@@ -1,0 +1,103 @@
+"""Trajectories and how they are laid out in micro-batches.
+
+Sequences are padded on the right, so that causal attention needs no mask; the order and the cut of the
+micro-batches change neither loss nor gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ulorl.train.pool import Group
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One finished sample as the learner sees it. ``versions``: the policy version of each response token."""
+
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    versions: tuple[int, ...]
+    reward: float
+    advantage: float
+
+    @property
+    def length(self) -> int:
+        return len(self.prompt_ids) + len(self.token_ids)
+
+
+def group_trajectories(group: Group, advantages: Sequence[float]) -> list[Trajectory]:
+    """The trajectories of a finished group, one for each advantage."""
+    return [
+        Trajectory(
+            prompt_ids=group.prompt_ids,
+            token_ids=tuple(sample.token_ids),
+            logprobs=tuple(sample.logprobs),
+            versions=tuple(
+                version
+                for version, count in zip(sample.segment_versions, sample.segment_lengths, strict=True)
+                for _ in range(count)
+            ),
+            reward=reward,
+            advantage=advantage,
+        )
+        for sample, reward, advantage in zip(group.samples, group.rewards, advantages, strict=True)
+    ]
+
+
+def micro_batches(trajectories: Sequence[Trajectory], max_tokens: int) -> list[list[int]]:
+    """Indices of trajectories by micro-batch: similar lengths together, rows x longest <= ``max_tokens``.
+
+    A single trajectory longer than ``max_tokens`` gets a micro-batch of its own.
+    """
+    order = sorted(range(len(trajectories)), key=lambda index: trajectories[index].length, reverse=True)
+    batches: list[list[int]] = []
+    for index in order:
+        if batches and trajectories[batches[-1][0]].length * (len(batches[-1]) + 1) <= max_tokens:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded tensors of one micro-batch: B trajectories, L the longest, T = L - 1 predicted positions.
+
+    ``response_BT`` marks the positions whose *target* is a response token; every (B, T) tensor is aligned to
+    targets ``tokens_BL[:, 1:]``.
+    """
+
+    tokens_BL: torch.Tensor
+    response_BT: torch.Tensor
+    behaviour_logprobs_BT: torch.Tensor
+    versions_BT: torch.Tensor
+    rewards_B: torch.Tensor
+    advantages_B: torch.Tensor
+
+
+def collate(trajectories: Sequence[Trajectory], device: str) -> Batch:
+    """Pad ``trajectories`` on the right and move them to ``device``."""
+    import torch
+
+    rows, longest = len(trajectories), max(trajectory.length for trajectory in trajectories)
+    tokens_BL = torch.zeros(rows, longest, dtype=torch.long)
+    response_BT = torch.zeros(rows, longest - 1, dtype=torch.bool)
+    behaviour_BT = torch.zeros(rows, longest - 1)
+    versions_BT = torch.zeros(rows, longest - 1, dtype=torch.long)
+    for row, item in enumerate(trajectories):
+        tokens_BL[row, : item.length] = torch.tensor(item.prompt_ids + item.token_ids)
+        span = slice(len(item.prompt_ids) - 1, item.length - 1)
+        response_BT[row, span] = True
+        behaviour_BT[row, span] = torch.tensor(item.logprobs)
+        versions_BT[row, span] = torch.tensor(item.versions)
+    rewards_B = torch.tensor([item.reward for item in trajectories])
+    advantages_B = torch.tensor([item.advantage for item in trajectories], dtype=torch.float32)
+    tensors = (tokens_BL, response_BT, behaviour_BT, versions_BT, rewards_B, advantages_B)
+    return Batch(*(tensor.to(device) for tensor in tensors))

@@ -1,0 +1,152 @@
+"""Checkpoints: everything that determines the future of a run, written whole or not at all.
+
+``step_000020/`` holds ``model/`` (Hugging Face safetensors and tokenizer), ``state/`` (DeepSpeed: weights and
+optimizer), ``pool.parquet`` (the samples in flight with their partial tokens) and ``trainer.json`` (counters and
+the data cursor). Randomness needs no state: every seed follows from the run's seed and these counters.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ulorl.engine.base import FinishReason
+from ulorl.errors import UserError
+from ulorl.files import fsync_dir, fsync_tree
+from ulorl.problem import Problem
+from ulorl.train.learner import Learner
+from ulorl.train.pool import Group, Sample
+from ulorl.verify import Verdict
+
+POOL_SCHEMA = pa.schema(
+    [
+        ("group", pa.int64()),
+        ("problem_id", pa.string()),
+        ("born_step", pa.int64()),
+        ("prompt_ids", pa.list_(pa.int32())),
+        ("index", pa.int32()),
+        ("seed", pa.int64()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("logprobs", pa.list_(pa.float64())),
+        ("segment_lengths", pa.list_(pa.int32())),
+        ("segment_versions", pa.list_(pa.int32())),
+        ("finish_reason", pa.string()),
+        ("finished_step", pa.int64()),
+        ("reward", pa.float64()),
+        ("verdict", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class TrainerState:
+    """Counters at the end of ``step``: the version of the weights and the prompts drawn so far."""
+
+    step: int
+    version: int
+    drawn: int
+
+
+def save_model(learner: Learner, directory: Path, tokenizer_directory: Path) -> None:
+    """A Hugging Face directory that transformers and vLLM load as it is."""
+    from transformers import AutoTokenizer
+
+    weights = {name: tensor.detach().cpu().clone() for name, tensor in learner.named_tensors()}
+    learner.hf_model.save_pretrained(directory, state_dict=weights)
+    AutoTokenizer.from_pretrained(tokenizer_directory).save_pretrained(directory)
+
+
+def save_checkpoint(
+    root: Path,
+    learner: Learner,
+    state: TrainerState,
+    groups: Sequence[Group],
+    tokenizer_directory: Path,
+    keep: int,
+) -> Path:
+    """Write a checkpoint, then remove all but the latest ``keep``."""
+    final = root / f"step_{state.step:06d}"
+    partial = root / f".step_{state.step:06d}.tmp"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    save_model(learner, partial / "model", tokenizer_directory)
+    learner.save(partial / "state")
+    pq.write_table(pool_table(groups), partial / "pool.parquet")
+    (partial / "trainer.json").write_text(json.dumps(asdict(state)))
+    fsync_tree(partial)
+    shutil.rmtree(final, ignore_errors=True)
+    partial.rename(final)
+    fsync_dir(root)
+    for old in checkpoints(root)[:-keep]:
+        shutil.rmtree(old)
+    return final
+
+
+def checkpoints(root: Path) -> list[Path]:
+    """Whole checkpoints, oldest first."""
+    return sorted(root.glob("step_[0-9]*"))
+
+
+def load_checkpoint(path: Path, learner: Learner, problems: Sequence[Problem]) -> tuple[TrainerState, list[Group]]:
+    """Restore the learner; return the counters and the groups in flight."""
+    state = TrainerState(**json.loads((path / "trainer.json").read_text()))
+    learner.load(path / "state")
+    assert learner.version == state.version, "the weights and the counters of the checkpoint disagree"
+    return state, pool_groups(pq.read_table(path / "pool.parquet"), problems)
+
+
+def pool_table(groups: Sequence[Group]) -> pa.Table:
+    """One row a sample, partial or finished."""
+    rows = [
+        {
+            "group": group.number,
+            "problem_id": group.problem.id,
+            "born_step": group.born_step,
+            "prompt_ids": group.prompt_ids,
+            **{name: getattr(sample, name) for name in POOL_SCHEMA.names[4:-1]},
+            "verdict": json.dumps(asdict(sample.verdict)) if sample.verdict else None,
+        }
+        for group in groups
+        for sample in group.samples
+    ]
+    return pa.Table.from_pylist(rows, POOL_SCHEMA)
+
+
+def pool_groups(table: pa.Table, problems: Sequence[Problem]) -> list[Group]:
+    """Undo ``pool_table``."""
+    by_id = {problem.id: problem for problem in problems}
+    groups: dict[int, Group] = {}
+    for row in table.to_pylist():
+        if row["problem_id"] not in by_id:
+            raise UserError(
+                f"checkpoint: problem {row['problem_id']} is no longer in the training data; --force starts anew"
+            )
+        group = groups.setdefault(
+            row["group"],
+            Group(row["group"], by_id[row["problem_id"]], tuple(row["prompt_ids"]), [], row["born_step"]),
+        )
+        group.samples.append(_sample(row))
+    return list(groups.values())
+
+
+def _sample(row: dict[str, Any]) -> Sample:
+    finish_reason: FinishReason | None = row["finish_reason"]
+    return Sample(
+        index=row["index"],
+        seed=row["seed"],
+        token_ids=row["token_ids"],
+        logprobs=row["logprobs"],
+        segment_lengths=row["segment_lengths"],
+        segment_versions=row["segment_versions"],
+        finish_reason=finish_reason,
+        finished_step=row["finished_step"],
+        verdict=Verdict(**json.loads(row["verdict"])) if row["verdict"] else None,
+        reward=row["reward"],
+    )

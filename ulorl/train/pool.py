@@ -1,0 +1,124 @@
+"""The samples in flight: prompts enter as groups, grow by segments, and leave as whole groups.
+
+Invariants, checked by ``UnfinishedPool.check`` after every segment:
+- every sample leaves exactly once, together with all members of its group and with nobody else's;
+- token ids, log-probs and the segments' lengths agree for every sample, and no sample exceeds the maximum;
+- a sample is finished exactly when the engine said "stop", or when it holds the maximum number of tokens;
+- every segment keeps the version of the policy that sampled it.
+
+The pool is the unfinished pool of UloRL's Algorithm 1; the groups that ``take_complete`` returns are its
+experience pool. A group waits for its slowest member (the `group` policy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ulorl.engine.base import FinishReason, Generation
+from ulorl.problem import Problem
+from ulorl.verify.verdict import Verdict
+
+
+@dataclass
+class Sample:
+    """One response, growing. ``finish_reason`` is None while it is unfinished."""
+
+    index: int
+    seed: int
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    segment_lengths: list[int] = field(default_factory=list)
+    segment_versions: list[int] = field(default_factory=list)
+    finish_reason: FinishReason | None = None
+    finished_step: int | None = None
+    verdict: Verdict | None = None
+    reward: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.finish_reason is not None
+
+
+@dataclass
+class Group:
+    """One prompt and its samples. ``number`` counts the groups of a run in the order they entered."""
+
+    number: int
+    problem: Problem
+    prompt_ids: tuple[int, ...]
+    samples: list[Sample]
+    born_step: int
+
+    @property
+    def finished(self) -> bool:
+        return all(sample.finished for sample in self.samples)
+
+    @property
+    def rewards(self) -> list[float]:
+        """Rewards of all members; the group must be finished and scored."""
+        rewards = [sample.reward for sample in self.samples if sample.reward is not None]
+        assert len(rewards) == len(self.samples), f"group {self.number}: a member has no reward"
+        return rewards
+
+
+class UnfinishedPool:
+    """Groups with at least one unfinished member, and the rule by which samples grow."""
+
+    def __init__(self, max_tokens: int, groups: Iterable[Group] = ()) -> None:
+        self.max_tokens = max_tokens
+        self.groups: dict[int, Group] = {}
+        self.add(groups)
+
+    def add(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            assert group.number not in self.groups, f"group {group.number} entered twice"
+            self.groups[group.number] = group
+
+    def unfinished(self) -> Iterator[tuple[Group, Sample]]:
+        """Every sample that still grows, in order of entry."""
+        for group in self.groups.values():
+            for sample in group.samples:
+                if not sample.finished:
+                    yield group, sample
+
+    def waiting(self) -> Iterator[Sample]:
+        """Finished samples whose group is not done yet."""
+        return (sample for group in self.groups.values() for sample in group.samples if sample.finished)
+
+    def budget(self, sample: Sample) -> int:
+        """Tokens the sample may still grow by: the global maximum minus what exists."""
+        return self.max_tokens - len(sample.token_ids)
+
+    def extend(self, sample: Sample, segment: Generation, step: int) -> None:
+        """Append one segment. A segment that ends at the segment length alone leaves the sample unfinished."""
+        assert not sample.finished, "a finished sample cannot grow"
+        assert 0 < len(segment.token_ids) <= self.budget(sample), "a segment is empty or exceeds the budget"
+        sample.token_ids += segment.token_ids
+        sample.logprobs += segment.logprobs
+        sample.segment_lengths.append(len(segment.token_ids))
+        sample.segment_versions.append(segment.policy_version)
+        if segment.finish_reason == "stop":
+            sample.finish_reason = "stop"
+        elif self.budget(sample) == 0:
+            sample.finish_reason = "length"
+        sample.finished_step = step if sample.finished else None
+
+    def take_complete(self) -> list[Group]:
+        """Remove and return the groups whose members are all finished: this step's experience pool."""
+        complete = [group for group in self.groups.values() if group.finished]
+        for group in complete:
+            del self.groups[group.number]
+        return complete
+
+    def check(self, group_size: int) -> None:
+        """Raise AssertionError when an invariant of this module does not hold."""
+        for number, group in self.groups.items():
+            assert number == group.number and len(group.samples) == group_size, f"group {number} lost members"
+            assert [sample.index for sample in group.samples] == list(range(group_size))
+            for sample in group.samples:
+                tokens = len(sample.token_ids)
+                assert tokens == len(sample.logprobs) == sum(sample.segment_lengths) <= self.max_tokens
+                assert len(sample.segment_lengths) == len(sample.segment_versions)
+                assert sample.finished or tokens < self.max_tokens
+                assert (sample.reward is None) == (sample.verdict is None)

@@ -1,0 +1,167 @@
+"""The train stage: a directory that holds metrics, rollouts, checkpoints and, at the end, the trained model.
+
+Invariants: every finished step is in metrics.jsonl once; what is lost by ``kill -9`` is at most the steps since
+the latest checkpoint, and they are repeated with the same seeds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from ulorl import artifact
+from ulorl.engine.base import Engine
+from ulorl.engine.prompts import Prompter
+from ulorl.errors import UserError
+from ulorl.files import write_table
+from ulorl.problem import Problem
+from ulorl.recipe import Recipe
+from ulorl.rows import read_problem_table
+from ulorl.train.step_metrics import rollout_table, step_metrics
+from ulorl.verify import Verifier
+
+BARREN_STEPS = 10
+"""Steps in a row without any group to learn from, after which the run says so."""
+
+
+class TrainDisplay(Protocol):
+    """Where progress goes (``ulorl.report.display.Display``)."""
+
+    def step(self, step: int, total: int, metrics: Mapping[str, float]) -> None: ...
+
+    def log(self, line: str) -> None: ...
+
+
+def train(
+    recipe: Recipe,
+    output: Path,
+    *,
+    problems_path: Path,
+    model_dir: Path,
+    engine: Callable[[], Engine],
+    prompter: Prompter,
+    display: TrainDisplay,
+    force: bool = False,
+) -> Path:
+    """Train ``model_dir`` on the problems of ``problems_path``; returns ``output``, with the result in ``model/``.
+
+    ``engine`` opens the engine, and is called only when there is something to do. Resumes a run of the same
+    recipe that was interrupted. Raises UserError where the problems cannot be used.
+    """
+    work = artifact.begin(
+        output,
+        stage="train",
+        config=train_config(recipe),
+        inputs=[problems_path, model_dir],
+        seed=recipe.seed,
+        force=force,
+    )
+    if work.done:
+        display.log(f"train: {work.path} is complete, nothing to do")
+        return work.path
+    counts = _run(recipe, work.path, problems_path, model_dir, engine(), prompter, display)
+    return work.finish(counts)
+
+
+def train_config(recipe: Recipe) -> dict[str, object]:
+    """The part of the recipe that determines the trained model."""
+    return {
+        "model": recipe.model.model_dump(mode="json"),
+        "train": recipe.train.model_dump(mode="json"),
+        "verify": recipe.verify.model_dump(mode="json"),
+    }
+
+
+def check_problems(problems: list[Problem], prompter: Prompter, verifier: Verifier, recipe: Recipe) -> None:
+    """Raise UserError when a problem has no usable reference or too long a prompt."""
+    if not problems:
+        raise UserError("train: there is no problem to train on")
+    for problem in problems:
+        reason = verifier.check_reference(problem.answer)
+        if reason is not None:
+            raise UserError(
+                f"train: problem {problem.id}: the reference {problem.answer!r} cannot be verified ({reason}). "
+                "The curate steps answers and references drop such problems"
+            )
+        length = len(prompter.encode(problem.problem))
+        if length > recipe.model.max_prompt_tokens:
+            raise UserError(
+                f"train: problem {problem.id}: its prompt has {length} tokens, model.max_prompt_tokens is "
+                f"{recipe.model.max_prompt_tokens}. Curate drops such problems"
+            )
+
+
+def _run(
+    recipe: Recipe,
+    directory: Path,
+    problems_path: Path,
+    model_dir: Path,
+    engine: Engine,
+    prompter: Prompter,
+    display: TrainDisplay,
+) -> dict[str, object]:
+    from ulorl.report.metrics import MetricsWriter
+    from ulorl.train.checkpoint import (
+        TrainerState,
+        checkpoints,
+        load_checkpoint,
+        save_checkpoint,
+        save_model,
+    )
+    from ulorl.train.learner import Learner
+    from ulorl.train.loop import Trainer
+    from ulorl.train.sync import sync_weights
+
+    settings, root = recipe.train, directory / "checkpoints"
+    problems, verifier = read_problem_table(problems_path), Verifier(recipe.verify)
+    check_problems(problems, prompter, verifier, recipe)
+    learner = Learner(model_dir, recipe.model, settings.learner, settings.objective, settings.rollout.temperature)
+    trainer = Trainer(recipe, problems, engine=engine, prompter=prompter, verifier=verifier, learner=learner)
+    found = checkpoints(root)
+    if found:
+        state, groups = load_checkpoint(found[-1], learner, problems)
+        trainer.restore(state.step, state.drawn, groups)
+        display.log(f"train: resuming after step {state.step} of {settings.steps} from {found[-1]}")
+    sync_weights(learner, engine)
+    rollouts, barren = directory / "rollouts", 0
+    rollouts.mkdir(exist_ok=True)
+    with MetricsWriter(directory, resume_after=trainer.step) as writer:
+        while trainer.step < settings.steps:
+            result = trainer.run_step()
+            values = step_metrics(result, trainer.pool, settings.objective.sigma)
+            write_table(
+                rollouts / f"step_{result.step:06d}.parquet",
+                rollout_table(result.experience, prompter),
+            )
+            writer.write(result.step, values)
+            display.step(result.step, settings.steps, values)
+            barren = _warn_when_barren(barren, result.tally is None, values, display)
+            if result.step % settings.checkpoint_every == 0 and result.step < settings.steps:
+                save_checkpoint(
+                    root,
+                    learner,
+                    TrainerState(result.step, learner.version, trainer.stream.drawn),
+                    list(trainer.pool.groups.values()),
+                    model_dir,
+                    settings.keep_checkpoints,
+                )
+    if learner.version == 0:
+        raise UserError(
+            f"train: {settings.steps} steps without one update: no group of samples had both right and wrong "
+            "answers. Check the difficulty of the data (curate.difficulty) and the answers in rollouts/"
+        )
+    shutil.rmtree(directory / "model", ignore_errors=True)
+    save_model(learner, directory / "model", model_dir)
+    return {"steps": trainer.step, "updates": learner.version, "prompts": trainer.stream.drawn}
+
+
+def _warn_when_barren(barren: int, no_update: bool, values: Mapping[str, float], display: TrainDisplay) -> int:
+    """Count steps without an update; every BARREN_STEPS of them, say what the rewards were."""
+    barren = barren + 1 if no_update else 0
+    if barren and barren % BARREN_STEPS == 0:
+        right, wrong = values.get("reward/groups_all_right"), values.get("reward/groups_all_wrong")
+        shares = "no group was complete" if right is None else f"all right {right:.0%}, all wrong {wrong:.0%}"
+        display.log(f"train: {barren} steps without an update ({shares} of this step's groups): nothing to learn from")
+    return barren

@@ -1,0 +1,84 @@
+"""What one step's update is counted in, over its micro-batches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from ulorl.train.batch import Batch
+from ulorl.train.objective import PolicyLoss
+
+MISMATCH_NATS = 0.1
+"""A token counts as off when engine and trainer differ by more."""
+
+
+@dataclass
+class UpdateTally:
+    """Sums over micro-batches; ``metrics`` turns them into shares and means.
+
+    Mismatch between the engine's log-probs and the trainer's is taken before any mask, over the tokens that
+    the policy of this very step sampled (older tokens differ because the policy does).
+    """
+
+    version: int
+    updates: int
+    loss: float = 0.0
+    clipped: int = 0
+    tokens: int = 0
+    samples: int = 0
+    entropy: float = 0.0
+    masked: int = 0
+    mastered: int = 0
+    on_policy: int = 0
+    mismatch_sum: float = 0.0
+    mismatch_max: float = 0.0
+    mismatch_off: int = 0
+    lr: float = math.nan
+    grad_norm: float = math.nan
+
+    def add_loss(self, result: PolicyLoss) -> None:
+        self.loss += float(result.loss.detach()) / self.updates
+        self.clipped += int(result.clipped)
+
+    def add_batch(
+        self,
+        batch: Batch,
+        logprobs_BT: torch.Tensor,
+        entropy_BT: torch.Tensor,
+        masked_BT: torch.Tensor,
+        mastered_BT: torch.Tensor,
+    ) -> None:
+        """Count one micro-batch with the log-probs and entropies from before the update."""
+        self.tokens += int(batch.response_BT.sum())
+        self.samples += batch.response_BT.shape[0]
+        self.entropy += float(entropy_BT.sum())
+        self.masked += int(masked_BT.sum())
+        self.mastered += int(mastered_BT.sum())
+        current_BT = batch.response_BT & (batch.versions_BT == self.version)
+        difference_N = (logprobs_BT - batch.behaviour_logprobs_BT)[current_BT].abs()
+        self.on_policy += difference_N.numel()
+        if difference_N.numel():
+            self.mismatch_sum += float(difference_N.sum())
+            self.mismatch_max = max(self.mismatch_max, float(difference_N.max()))
+            self.mismatch_off += int((difference_N > MISMATCH_NATS).sum())
+
+    def metrics(self) -> dict[str, float]:
+        """The step's values under the names of ``ulorl.report.metrics``."""
+        on_policy = max(1, self.on_policy)
+        return {
+            "objective/loss": self.loss,
+            "objective/grad_norm": self.grad_norm,
+            "objective/lr": self.lr,
+            "objective/samples": self.samples,
+            "objective/tokens": self.tokens,
+            "objective/clipped_share": self.clipped / (self.tokens * self.updates),
+            "objective/masked_share": self.masked / self.tokens,
+            "objective/mastered_share": self.mastered / self.tokens,
+            "objective/old_policy_token_share": 1 - self.on_policy / self.tokens,
+            "entropy/mean": self.entropy / self.tokens,
+            "mismatch/mean": self.mismatch_sum / on_policy,
+            "mismatch/max": self.mismatch_max,
+            "mismatch/share_above_0.1": self.mismatch_off / on_policy,
+        }
