@@ -115,6 +115,7 @@ def run_curate(recipe: Recipe, output: Path, host: ModelHost, display: Display, 
     from ulorl.curate.stage import curate
 
     display.stage("curate")
+    _say_when_done(display, "curate", output, force)
     return curate(
         recipe,
         output,
@@ -138,6 +139,7 @@ def run_evaluate(
     from ulorl.evaluate.stage import evaluate
 
     display.stage(stage)
+    _say_when_done(display, stage, output, force)
     return evaluate(
         recipe,
         output,
@@ -158,6 +160,7 @@ def run_train(
     from ulorl.train.stage import train
 
     display.stage("train")
+    _say_when_done(display, "train", output, force)
     return train(
         recipe,
         output,
@@ -168,6 +171,12 @@ def run_train(
         display=display,
         force=force,
     )
+
+
+def _say_when_done(display: Display, stage: str, output: Path, force: bool) -> None:
+    """A stage whose finished artifact has other settings is refused by the stage itself."""
+    if output.exists() and not force:
+        display.log(f"{stage}: {output} is complete, nothing to do")
 
 
 def _progress(display: Display) -> Callable[[str, int, int], None]:

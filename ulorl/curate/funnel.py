@@ -48,18 +48,19 @@ def render_funnel(funnel: dict[str, Any]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"{funnel['rows_in']:,} rows in, {funnel['rows_out']:,} out", title_justify="left")
-    table.add_column("step")
-    table.add_column("dropped because")
-    table.add_column("rows", justify="right")
-    table.add_column("left", justify="right")
-    table.add_column("for example", overflow="ellipsis", no_wrap=True, max_width=60)
+    table = Table(title=f"{funnel['rows_in']:,} rows in, {funnel['rows_out']:,} out", title_justify="left", expand=True)
+    table.add_column("step", no_wrap=True)
+    table.add_column("dropped because", no_wrap=True)
+    table.add_column("rows", justify="right", no_wrap=True)
+    table.add_column("left", justify="right", no_wrap=True)
+    # The example takes what width is left; a terminal of 80 columns shows the beginning of it.
+    table.add_column("for example", ratio=1)
     for entry in funnel["steps"]:
         table.add_row(entry["step"], "" if entry["dropped"] else "-", "", f"{entry['rows_out']:,}", "")
         for reason, count in entry["dropped"].items():
             example = entry["examples"][reason][0]
             shown = " ".join(f"{example['detail']}: {example['problem']}".split())
-            table.add_row("", reason, f"{count:,}", "", Text(shown))
+            table.add_row("", reason, f"{count:,}", "", Text(shown, overflow="ellipsis", no_wrap=True))
     return table
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ PLACES = (
     ("curate/problems.parquet", "the cleaned problems"),
     ("curate/dropped.parquet", "every dropped row with its reason"),
     ("train/model", "the trained model, a Hugging Face directory"),
-    ("train/metrics.jsonl", "every number of every step (and TensorBoard files beside it)"),
+    ("train/metrics.jsonl", "every number of every step"),
     ("train/rollouts", "the samples each step trained on"),
     ("before, after", "the two evaluations, with their samples"),
 )
@@ -31,14 +34,21 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
     console.print(f"Everything lies in [bold]{directory}[/bold]:", highlight=False)
     for path, what in PLACES:
         console.print(f"  {path:<24} {what}", highlight=False)
-    place = shlex.quote(str(directory))
+    place, ulorl = shlex.quote(str(directory)), shlex.quote(_program())
     console.print("\nWhat to try next:", highlight=False)
-    for command, what in (
-        (f"ulorl lineage {place}/after", "the chain back to the raw data"),
-        (f"tensorboard --logdir {place}/train", "the training curves"),
-        (f"ulorl eval {place}/train --pass-k 64 -o {place}/eval64", "more samples a problem"),
-        ("ulorl run --set seed=1 --set name=seed1", "another seed"),
-        ("ulorl run --set train.objective.mask_mastered=false --set name=unmasked", "watch entropy collapse"),
-        ("ulorl show", "every setting"),
+    for what, command in (
+        ("the chain back to the raw data", f"{ulorl} lineage {place}/after"),
+        ("the training curves", f"{ulorl.removesuffix('ulorl')}tensorboard --logdir {place}/train"),
+        ("more samples a problem", f"{ulorl} eval {place}/train --pass-k 64 -o {place}/after64"),
+        ("another seed", f"{ulorl} run --set seed=1 --set name=seed1"),
+        ("no masking", f"{ulorl} run --set train.objective.mask_mastered=false --set name=unmasked"),
+        ("every setting", f"{ulorl} show"),
     ):
-        console.print(f"  {command:<78} {what}", highlight=False, soft_wrap=True)
+        console.print(f"  {what:<31} {command}", highlight=False, soft_wrap=True)
+
+
+def _program() -> str:
+    """How this program was called, so that the commands shown can be pasted."""
+    if shutil.which("ulorl") or Path(sys.argv[0]).name != "ulorl":
+        return "ulorl"
+    return os.path.relpath(sys.argv[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -49,17 +50,17 @@ def comparison_table(before: Mapping[str, Any], after: Mapping[str, Any], compar
     ``before`` and ``after`` are the two ``estimates.json``, ``comparison`` is what ``compare`` made of them.
     """
     level = f"{comparison['level']:.0%}".replace("%", " %")
-    table = Table(title=Text("Before and after"), title_justify="left", caption_justify="left")
-    table.add_column("benchmark")
-    table.add_column("measure")
-    table.add_column("before", justify="right")
-    table.add_column("after", justify="right")
-    table.add_column("difference", justify="right")
-    table.add_column(f"its {level} interval", justify="right")
+    table = Table(title=Text("Before and after"), title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
+    table.pad_edge = False
+    table.add_column("benchmark", no_wrap=True)
+    table.add_column("measure", no_wrap=True)
+    for header in ("before", "after", "difference", f"{level} interval"):
+        table.add_column(header, justify="right", no_wrap=True)
     for name, one in comparison["benchmarks"].items():
         samples = (before["benchmarks"][name]["samples"], after["benchmarks"][name]["samples"])
         measures = one["measures"]
-        shown = ["avg", *(key for key in measures if key.startswith("pass@")), "truncated", "length"]
+        ks = sorted(int(key.removeprefix("pass@")) for key in measures if key.startswith("pass@"))
+        shown = ["avg", *(f"pass@{k}" for k in ks), "truncated", "length"]
         for row, key in enumerate(shown):
             value = measures[key]
             show = _tokens if key == "length" else _percent

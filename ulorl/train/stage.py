@@ -59,10 +59,11 @@ def train(
         force=force,
     )
     if work.done:
-        display.log(f"train: {work.path} is complete, nothing to do")
         return work.path
-    counts = _run(recipe, work.path, problems_path, model_dir, engine(), prompter, display)
-    return work.finish(counts)
+    try:
+        return work.finish(_run(recipe, work.path, problems_path, model_dir, engine(), prompter, display))
+    finally:
+        work.release()
 
 
 def train_config(recipe: Recipe) -> dict[str, object]:
