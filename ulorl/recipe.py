@@ -159,7 +159,7 @@ class EngineRecipe(Section):
     gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
     """Share of a GPU's memory that vLLM takes (the trainer needs the rest unless the engine sleeps)."""
     threads: int = Field(default=0, ge=0)
-    """CPU threads of engine and trainer; 0 takes every core the process may use."""
+    """CPU threads of engine and trainer; 0 takes OMP_NUM_THREADS, else every core the process may use."""
     url: str = ""
     """Base URL of the server, such as http://127.0.0.1:8000/v1."""
     served_model: str = ""

@@ -19,6 +19,7 @@ from ulorl.files import write_table
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe
 from ulorl.rows import read_problem_table
+from ulorl.train.advice import advice
 from ulorl.train.step_metrics import rollout_table, step_metrics
 from ulorl.verify import Verifier
 
@@ -116,6 +117,8 @@ def _run(
     from ulorl.train.sync import sync_weights
 
     settings, root = recipe.train, directory / "checkpoints"
+    for line in advice(settings):
+        display.log(f"train: {line}")
     problems, verifier = read_problem_table(problems_path), Verifier(recipe.verify)
     check_problems(problems, prompter, verifier, recipe)
     learner = Learner(model_dir, recipe.model, settings.learner, settings.objective, settings.rollout.temperature)

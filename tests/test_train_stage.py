@@ -1,0 +1,58 @@
+"""What the train stage says and refuses before it trains."""
+
+import pytest
+
+from ulorl.errors import UserError
+from ulorl.problem import Problem
+from ulorl.recipe import ModelRecipe, ObjectiveRecipe, Recipe, RolloutRecipe, TrainRecipe, VerifyRecipe
+from ulorl.train.advice import advice
+from ulorl.train.stage import _warn_when_barren, check_problems
+from ulorl.verify import Verifier
+
+
+def test_settings_without_effect_are_named():
+    assert advice(TrainRecipe()) == []
+    (line,) = advice(TrainRecipe(objective=ObjectiveRecipe(clip_high=0.28)))
+    assert "clip_high" in line
+    assert "clip_low" not in line
+    assert advice(TrainRecipe(objective=ObjectiveRecipe(clip_high=0.28, updates_per_step=2))) == []
+    (line,) = advice(TrainRecipe(objective=ObjectiveRecipe(mask_mastered=False, sigma=0.1)))
+    assert "sigma" in line
+    (line,) = advice(TrainRecipe(rollout=RolloutRecipe(top_p=0.9)))
+    assert "top_p" in line
+
+
+class Characters:
+    """One token a character."""
+
+    def encode(self, text):
+        return tuple(map(ord, text))
+
+
+def test_problems_that_cannot_be_trained_on_are_refused_by_name():
+    recipe = Recipe(model=ModelRecipe(max_prompt_tokens=10))
+    verifier = Verifier(VerifyRecipe())
+    check_problems([Problem("good", "1+1", "2")], Characters(), verifier, recipe)
+    with pytest.raises(UserError, match=r"bad.*cannot be verified"):
+        check_problems([Problem("bad", "1+1", "\\frac{")], Characters(), verifier, recipe)
+    with pytest.raises(UserError, match=r"long.*11 tokens.*max_prompt_tokens"):
+        check_problems([Problem("long", "1" * 11, "2")], Characters(), verifier, recipe)
+    with pytest.raises(UserError, match="no problem"):
+        check_problems([], Characters(), verifier, recipe)
+
+
+def test_steps_without_anything_to_learn_are_reported_every_tenth_time():
+    class Log(list):
+        log = list.append
+
+        def step(self, *_):
+            raise AssertionError
+
+    display, barren = Log(), 0
+    values = {"reward/groups_all_right": 0.25, "reward/groups_all_wrong": 0.75}
+    for _ in range(25):
+        barren = _warn_when_barren(barren, True, values, display)
+    assert len(display) == 2
+    assert "10 steps" in display[0]
+    assert "all right 25%, all wrong 75%" in display[0]
+    assert _warn_when_barren(barren, False, values, display) == 0
