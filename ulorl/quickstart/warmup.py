@@ -54,7 +54,7 @@ class WarmupSettings:
         Stage(updates=120, batch=192, drill=True),
         Stage(updates=320, batch=32, longest=6),
         Stage(updates=320, batch=32),
-        Stage(updates=120, batch=32, careful=0.33, guess=0.35, slip=0.32),
+        Stage(updates=160, batch=32, careful=0.33, guess=0.35, slip=0.32, easy=0.3),
     )
 
     @property
