@@ -95,6 +95,33 @@ def test_lineage_reaches_from_the_evaluation_to_the_generated_problems(finished)
     assert done.returncode == 0
     for part in ("evaluate", "train", "curate", "quickstart:60"):
         assert part in done.stdout
+    tree = json.loads(ulorl("lineage", str(output / "after"), "--json").stdout)
+    assert [tree["stage"], tree["inputs"][0]["stage"]] == ["evaluate", "train"]
+
+
+@pytest.mark.engine
+def test_a_trained_run_is_evaluated_by_its_own_recipe(finished, tmp_path):
+    output, _ = finished
+    done = ulorl("eval", str(output / "train"), "--pass-k", "6", "-o", str(tmp_path / "more"), "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    more = json.loads(done.stdout)["benchmarks"]["test"]
+    assert more["samples"] == 6
+    assert list(more["pass_at_k"]) == ["1", "2", "4", "6"]
+    samples = [pq.read_table(path / "samples") for path in (output / "after", tmp_path / "more")]
+    kept, extended = ({(row["problem_id"], row["sample_index"]): row["text"] for row in t.to_pylist()} for t in samples)
+    assert len(kept) == 16
+    assert kept.items() <= extended.items()
+
+
+@pytest.mark.engine
+def test_compare_says_by_its_exit_code_whether_the_second_is_worse(finished):
+    output, summary = finished
+    low, high = summary["comparison"]["benchmarks"]["test"]["measures"]["avg"]["interval"] or (0, 0)
+    done = ulorl("compare", str(output / "before"), str(output / "after"))
+    assert done.returncode == int(high < 0), done.stderr
+    back = ulorl("compare", str(output / "after"), str(output / "before"), "--json")
+    assert back.returncode == int(low > 0), back.stderr
+    assert json.loads(back.stdout)["benchmarks"]["test"]["problems"] == 4
 
 
 @pytest.mark.engine

@@ -83,7 +83,7 @@ def curate(
         chosen = [step for step in CURATE_STEPS if step != "difficulty"]
     settings = [*(overrides or []), f"data.inputs={json.dumps(inputs)}"]
     settings += [f"curate.steps={json.dumps(chosen)}"] if chosen else []
-    resolved = load_recipe(recipe, settings)
+    resolved = load_recipe(recipe, settings, embedded=False)
     if dry_run:
         return _print_recipe(resolved, as_json)
     with open_display(["curate"]) as display, pipeline.model_host(resolved) as host:
@@ -101,11 +101,13 @@ def curate(
 def explain(
     directory: Annotated[Path, typer.Argument(help="A curated directory.")],
     row: Annotated[str, typer.Argument(help="Id of a row (ours or the input's own).")],
+    as_json: AsJson = False,
 ) -> None:
     """What became of one row in curation, and why."""
     from ulorl.curate.funnel import explain as explain_row
 
-    print(explain_row(directory, row))
+    story = explain_row(directory, row)
+    return _print_json({"id": row, "story": story}) if as_json else print(story)
 
 
 @app.command()
@@ -124,7 +126,7 @@ def verify(
     from ulorl.verify.files import explain as explain_verdict
     from ulorl.verify.files import verify_file
 
-    config = load_recipe(recipe, overrides or []).verify
+    config = load_recipe(recipe, overrides or [], embedded=False).verify
     if (file is None) == (reference is None) or (reference is None) != (answer is None):
         raise UserError("verify: give a FILE, or --ref and --answer")
     if reference is not None and answer is not None:
@@ -192,19 +194,20 @@ def evaluate(
     as_json: AsJson = False,
     force: Force = False,
 ) -> None:
-    """Sample a model on benchmarks: avg@n, pass@k, maj@k with intervals."""
+    """Sample a model on benchmarks: avg@n, pass@k, maj@k with intervals. A trained run brings its own recipe."""
     from ulorl import pipeline
     from ulorl.evaluate.benchmarks import parse_benchmarks
-    from ulorl.recipe_file import load_recipe
+    from ulorl.recipe_file import TRAINED_RECIPE, load_recipe
     from ulorl.report.display import open_display
 
     trained = Path(model) / "model"
-    path = str(trained) if (trained / "config.json").is_file() else model
-    settings = [*(overrides or []), f"model.path={json.dumps(path)}"]
+    if (trained / "config.json").is_file():
+        recipe, model = recipe or Path(model) / TRAINED_RECIPE, str(trained)
+    settings = [*(overrides or []), f"model.path={json.dumps(model)}"]
     if pass_k:
         powers = [2**power for power in range(pass_k.bit_length()) if 2**power < pass_k]
         settings += [f"evaluate.samples={pass_k}", f"evaluate.pass_k={json.dumps([*powers, pass_k])}"]
-    resolved = load_recipe(recipe, settings)
+    resolved = load_recipe(recipe, settings, embedded=False)
     if bench:
         chosen = resolved.evaluate.model_copy(update={"benchmarks": parse_benchmarks(bench)})
         resolved = resolved.model_copy(update={"evaluate": chosen})
@@ -240,18 +243,23 @@ def compare(
         _print_json(comparison)
     else:
         _console().print(comparison_table(read_estimates(before), read_estimates(after), comparison))
-    measures = [one["measures"]["avg"] for one in comparison["benchmarks"].values()]
-    if any(measure["interval"][1] < 0 for measure in measures):
+    intervals = [one["measures"]["avg"]["interval"] for one in comparison["benchmarks"].values()]
+    if any(interval is not None and interval[1] < 0 for interval in intervals):
         raise typer.Exit(1)
 
 
 @app.command()
 def lineage(
-    directory: Annotated[Path, typer.Argument(help="An artifact of ulorl, or a file in one.")],
+    directory: Annotated[Path, typer.Argument(help="An artifact of ulorl, or a file in one.")], as_json: AsJson = False
 ) -> None:
     """The chain of an artifact back to the raw files."""
+    from dataclasses import asdict
+
+    from ulorl.lineage import lineage as lineage_of
     from ulorl.lineage import render_lineage
 
+    if as_json:
+        return _print_json(asdict(lineage_of(directory)))
     print(render_lineage(directory))
 
 

@@ -22,16 +22,21 @@ from ulorl.recipe_errors import Origin, explain
 
 QUICKSTART_RECIPE = Path(__file__).parent / "quickstart" / "recipe.toml"
 """The embedded default; a run without a recipe uses it."""
+TRAINED_RECIPE = "recipe.toml"
+"""Name under which a training run keeps its resolved recipe, for later evaluations of its model."""
 
 
-def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe in a file (None: the embedded quickstart), with ``section.key=value`` overrides.
+def load_recipe(path: Path | None, overrides: Sequence[str] = (), *, embedded: bool = True) -> Recipe:
+    """The recipe in a file, with ``section.key=value`` overrides.
+
+    Without a file: the embedded quickstart, or the plain defaults where ``embedded`` is false (for commands on
+    the user's own data).
 
     Override values are TOML (``3``, ``true``, ``["a", "b"]``); what is no TOML is taken as text. UserError
     for whatever is wrong with file, keys or values.
     """
-    if path is None:
-        path = QUICKSTART_RECIPE if QUICKSTART_RECIPE.exists() else None
+    if path is None and embedded:
+        path = QUICKSTART_RECIPE
     settings = {} if path is None else _read_toml(path)
     overridden = dict[str, str]()
     for override in overrides:

@@ -15,9 +15,10 @@ from ulorl import artifact
 from ulorl.engine.base import Engine
 from ulorl.engine.prompts import Prompter
 from ulorl.errors import UserError
-from ulorl.files import write_table
+from ulorl.files import write_atomic, write_table
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe
+from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
 from ulorl.rows import read_problem_table
 from ulorl.train.advice import advice
 from ulorl.train.step_metrics import rollout_table, step_metrics
@@ -117,6 +118,7 @@ def _run(
     from ulorl.train.sync import sync_weights
 
     settings, root = recipe.train, directory / "checkpoints"
+    write_atomic(directory / TRAINED_RECIPE, dump_recipe(recipe))
     for line in advice(settings):
         display.log(f"train: {line}")
     problems, verifier = read_problem_table(problems_path), Verifier(recipe.verify)
