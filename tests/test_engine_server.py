@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from ports import free_port
 
 from ulorl.engine import EngineError, GenerationRequest, Sampling
 from ulorl.engine.base import Engine
 from ulorl.engine.server import ServerEngine
-from ulorl.process import free_port
 from ulorl.recipe import EngineRecipe
 
 PROMPTS = ((5, 6, 7), (20, 21, 22, 23, 24), (9,), (40, 3, 50, 60))

@@ -246,7 +246,7 @@ from pathlib import Path
 import torch
 from ulorl.engine import GenerationRequest, Sampling
 from ulorl.engine.vllm_engine import VLLMEngine
-from ulorl.process import set_launcher_defaults
+from ulorl.process import join_process_group
 from ulorl.recipe import EngineRecipe
 
 directory = Path(sys.argv[1])
@@ -259,7 +259,7 @@ def open_learner():
     from transformers import AutoModelForCausalLM
     # Without this DeepSpeed compiles its shared-memory collectives at first use.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    set_launcher_defaults()
+    join_process_group(on_gpu=False)
     deepspeed.init_distributed("gloo", verbose=False)
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
     config = {"train_micro_batch_size_per_gpu": 1, "zero_allow_untested_optimizer": True}

@@ -1,33 +1,47 @@
 """What a process is given before the distributed libraries start, and seeds that follow from names."""
 
 import os
-import socket
+import subprocess
+import sys
 
-from ulorl.process import free_port, set_launcher_defaults
+from ports import free_port
+
 from ulorl.seeds import derive_seed
 
+CODE = """
+import os
+import torch
+from ulorl.process import join_process_group
+
+join_process_group(on_gpu=False)
+join_process_group(on_gpu=False)
+total = torch.ones(1)
+torch.distributed.all_reduce(total)
+print(torch.distributed.get_rank(), torch.distributed.get_world_size(), int(total), "MASTER_PORT" in os.environ)
+"""
 NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-def test_a_process_without_a_launcher_is_rank_0_of_1(monkeypatch):
-    for name in NAMES:
-        monkeypatch.delenv(name, raising=False)
-    set_launcher_defaults()
-    assert [os.environ[name] for name in NAMES[:4]] == ["0", "0", "1", "127.0.0.1"]
-    assert 0 < int(os.environ["MASTER_PORT"]) < 65536
+def process(**environment: str) -> subprocess.Popen[str]:
+    inherited = {name: value for name, value in os.environ.items() if name not in NAMES}
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE], env=inherited | environment, stdout=subprocess.PIPE, text=True
+    )
 
 
-def test_a_launchers_environment_stays(monkeypatch):
-    given = dict(zip(NAMES, ("3", "1", "4", "10.0.0.1", "29500"), strict=True))
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    set_launcher_defaults()
-    assert {name: os.environ[name] for name in NAMES} == given
+def test_a_process_without_a_launcher_is_rank_0_of_1_and_opens_no_port():
+    assert process().communicate(timeout=100)[0].split() == ["0", "1", "1", "False"]
 
 
-def test_the_free_port_can_be_bound():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", free_port()))
+def test_under_a_launcher_the_group_spans_its_ranks():
+    port = str(free_port())
+    ranks = [
+        process(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+        for rank in range(2)
+    ]
+    assert [rank.communicate(timeout=100)[0].split() for rank in ranks] == [
+        [str(n), "2", "2", "True"] for n in range(2)
+    ]
 
 
 def test_seeds_depend_on_every_name_and_its_place():

@@ -1,29 +1,32 @@
-"""What a process needs before torch.distributed, vLLM or DeepSpeed start in it. Imports none of them.
+"""What a process needs before vLLM or DeepSpeed start in it: a process group, and quiet.
 
-What the user or a launcher set stays as it is.
+What the user or a launcher set stays as it is. torch is imported only when the group is joined.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import socket
 import warnings
 
 
-def set_launcher_defaults() -> None:
-    """The environment of a launcher for a process that was started without one: rank 0 of 1, on a free port."""
-    for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}.items():
-        os.environ.setdefault(name, value)
-    if "MASTER_PORT" not in os.environ:
-        os.environ["MASTER_PORT"] = str(free_port())
+def join_process_group(on_gpu: bool) -> None:
+    """Initialise torch's default process group, unless somebody in this process has.
 
+    Under a launcher (torchrun, DeepSpeed) it spans the launcher's ranks. Alone, the process is rank 0 of 1 and
+    opens no port: runs side by side, and subprocesses that inherit the environment, cannot collide.
+    """
+    import torch
 
-def free_port() -> int:
-    """A TCP port of this machine that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    if torch.distributed.is_initialized():
+        return
+    backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+    if "MASTER_PORT" in os.environ:
+        torch.distributed.init_process_group(backend)
+        return
+    for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}.items():
+        os.environ[name] = value
+    torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
 
 
 def quiet_libraries() -> None:

@@ -25,7 +25,7 @@ from ulorl.engine.checks import check_requests
 from ulorl.engine.prompts import stop_token_ids
 from ulorl.engine.threads import thread_count
 from ulorl.engine.weights import WeightNames
-from ulorl.process import quiet_libraries, set_launcher_defaults
+from ulorl.process import join_process_group, quiet_libraries
 from ulorl.recipe import EngineRecipe
 
 GIB = 2**30
@@ -46,7 +46,6 @@ class VLLMEngine:
         Every rank of a ``torchrun`` must open its engine together with the others. Raises EngineError.
         """
         quiet_libraries()
-        set_launcher_defaults()
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         threads = thread_count(settings.threads)
         with _process_settings_kept(threads):
@@ -180,7 +179,7 @@ def _start(directory: Path, settings: EngineRecipe, *, dtype: str, max_model_len
     from vllm.v1.engine.llm_engine import LLMEngine
 
     on_gpu = torch.cuda.is_available()
-    _join_process_group(torch, on_gpu)
+    join_process_group(on_gpu)
     memory: dict[str, Any] = (
         {"gpu_memory_utilization": settings.gpu_memory_utilization, "enable_sleep_mode": True}
         if on_gpu
@@ -214,12 +213,6 @@ def _start(directory: Path, settings: EngineRecipe, *, dtype: str, max_model_len
         return LLMEngine.from_engine_args(arguments)
     except (RuntimeError, ValueError) as error:
         raise EngineError(f"vLLM could not start on {directory}: {error}") from error
-
-
-def _join_process_group(torch: Any, on_gpu: bool) -> None:
-    """Initialise the default group over all ranks of the launcher, or of this process alone."""
-    if not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from ulorl.errors import UserError
-from ulorl.process import quiet_libraries, set_launcher_defaults
+from ulorl.process import join_process_group, quiet_libraries
 from ulorl.recipe import LearnerRecipe, ModelRecipe, ObjectiveRecipe
 from ulorl.train.batch import Batch, Trajectory, collate, micro_batches
 from ulorl.train.mastered import masked_tokens, mastered_tokens, response_entropy
@@ -178,7 +178,6 @@ def _initialise_process_group() -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UserError("WORLD_SIZE > 1: training runs in one process so far; start it without torchrun")
     quiet_libraries()
-    set_launcher_defaults()
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
@@ -187,4 +186,5 @@ def _initialise_process_group() -> None:
     # On a CPU DeepSpeed would compile its shared-memory collectives for a minute at the first start (and fail
     # without a compiler); gloo does the same work.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    join_process_group(on_gpu)
     deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", verbose=False)
