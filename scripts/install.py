@@ -23,10 +23,10 @@ def run(*command: str, check: bool = True) -> int:
 
 def cpu_torch(python: str, pin: str) -> None:
     """Install the CPU build of torch, never the CUDA one."""
-    if run(python, "-m", "pip", "install", "--quiet", "--no-deps", f"{pin}+cpu", check=False) == 0:
+    if run(python, "-m", "pip", "install", "-qq", "--no-deps", f"{pin}+cpu", check=False) == 0:
         return
     print("pip finds no CPU build of torch here; asking uv for PyTorch's own", flush=True)
-    run(python, "-m", "pip", "install", "--quiet", "uv")
+    run(python, "-m", "pip", "install", "-qq", "uv")
     run(python, "-m", "uv", "pip", "install", "--python", python, "--no-deps", "--torch-backend", "cpu", pin)
 
 
@@ -40,14 +40,14 @@ def main() -> None:
     print(f"installing the CPU environment into {folder} (minutes, about 3 GB)", flush=True)
     interrupted = not (folder / ".complete").exists()
     venv.create(folder, with_pip=True, symlinks=True, clear=interrupted)
-    run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
+    run(python, "-m", "pip", "install", "-qq", "--upgrade", "pip")
     pins = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
     cpu_torch(python, next(pin for pin in pins if pin.startswith("torch==")))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as rest:
         rest.write("\n".join(pin for pin in pins if not pin.startswith("torch==")))
         rest.flush()
-        run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", rest.name)
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--editable", str(ROOT))
+        run(python, "-m", "pip", "install", "-qq", "--no-deps", "--requirement", rest.name)
+    run(python, "-m", "pip", "install", "-qq", "--no-deps", "--editable", str(ROOT))
 
 
 if __name__ == "__main__":

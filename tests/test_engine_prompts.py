@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ulorl.engine import EngineError, engine_kind
+from ulorl.engine import EngineError, engine_kind, open_engine
 from ulorl.engine.base import Sampling
 from ulorl.engine.hf_engine import draw, truncate
 from ulorl.engine.prompts import Prompter, resolve_model, stop_token_ids
@@ -129,3 +129,9 @@ def test_drawing_follows_the_probabilities() -> None:
         assert logprob == pytest.approx(float(logits_V[token]), abs=1e-6)
     assert [count / 2000 for count in counts] == pytest.approx([0.2, 0.5, 0.3], abs=0.04)
     assert draw(logits_V, Sampling(temperature=0.0), generator)[0] == 1
+
+
+def test_a_recipe_longer_than_the_model_is_refused_in_one_line(tiny_model: Path) -> None:
+    with pytest.raises(EngineError, match=r"3072 tokens.*2048 positions.*max_prompt_tokens") as caught:
+        open_engine(Recipe(model=ModelRecipe(max_prompt_tokens=2048)), tiny_model)
+    assert "\n" not in str(caught.value)

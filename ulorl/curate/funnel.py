@@ -54,13 +54,14 @@ def render_funnel(funnel: dict[str, Any]) -> Table:
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("left", justify="right", no_wrap=True)
     # The example takes what width is left; a terminal of 80 columns shows the beginning of it.
-    table.add_column("for example", ratio=1)
+    table.add_column("for example", ratio=1, no_wrap=True, overflow="ellipsis")
     for entry in funnel["steps"]:
-        table.add_row(entry["step"], "" if entry["dropped"] else "-", "", f"{entry['rows_out']:,}", "")
+        notes = Text("; ".join(f"{name}: {value}" for name, value in entry["notes"].items()), style="dim")
+        table.add_row(entry["step"], "" if entry["dropped"] else "-", "", f"{entry['rows_out']:,}", notes)
         for reason, count in entry["dropped"].items():
             example = entry["examples"][reason][0]
             shown = " ".join(f"{example['detail']}: {example['problem']}".split())
-            table.add_row("", reason, f"{count:,}", "", Text(shown, overflow="ellipsis", no_wrap=True))
+            table.add_row("", reason, f"{count:,}", "", Text(shown))
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import warnings
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def open_engine(
     """
     settings = recipe.engine
     longest = max_model_len or settings.max_model_len or recipe.longest_sequence
+    _check_positions(model_dir, longest)
     kind = engine_kind(recipe)
     if kind == "server":
         from ulorl.engine.server import ServerEngine
@@ -62,3 +64,14 @@ def open_engine(
         max_model_len=longest,
         seed=recipe.seed if seed is None else seed,
     )
+
+
+def _check_positions(model_dir: Path, longest: int) -> None:
+    """Raise EngineError when the model's configuration does not allow sequences of ``longest`` tokens."""
+    config = json.loads((model_dir / "config.json").read_text(encoding="utf-8"))
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and longest > positions:
+        raise EngineError(
+            f"the longest prompt + output of the recipe is {longest} tokens, the model in {model_dir} has "
+            f"{positions} positions (config.json); lower model.max_prompt_tokens or the max_tokens settings"
+        )
