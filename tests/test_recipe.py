@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from ulorl.errors import UserError
-from ulorl.model_shape import read_model_shape, shape_of
+from ulorl.model_shape import KNOWN_CONFIGS, read_model_shape, shape_of
 from ulorl.recipe import Recipe
 from ulorl.recipe_errors import nearest_key
 from ulorl.recipe_file import QUICKSTART_RECIPE, dump_recipe, load_recipe, recipe_keys, render_recipe
 from ulorl.sizes import derived_sizes, human, render_sizes, sizes_dict
 
+QWEN3_30B_A3B = KNOWN_CONFIGS["Qwen/Qwen3-30B-A3B"]
 DEFAULTS = Path(os.devnull)
 """An empty recipe: the defaults of recipe.py, whatever the embedded quickstart sets."""
 RECIPE = """
@@ -39,20 +40,6 @@ name = "gsm8k"
 source = "gsm8k.jsonl"
 limit = 100
 """
-QWEN3_30B_A3B = {
-    "model_type": "qwen3_moe",
-    "num_hidden_layers": 48,
-    "hidden_size": 2048,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 4,
-    "head_dim": 128,
-    "vocab_size": 151936,
-    "intermediate_size": 6144,
-    "moe_intermediate_size": 768,
-    "num_experts": 128,
-    "num_experts_per_tok": 8,
-    "tie_word_embeddings": False,
-}
 
 
 @pytest.fixture
@@ -249,6 +236,8 @@ def test_sizes_of_generated_problems_and_limits() -> None:
 
 
 def test_parameters_of_a_known_model() -> None:
+    assert read_model_shape("Qwen/Qwen3-30B-A3B") == shape_of(QWEN3_30B_A3B)
+    assert read_model_shape("Qwen/no-such-model") is None
     shape = shape_of(QWEN3_30B_A3B)
     assert shape is not None
     assert shape.parameters == 30_532_122_624  # as published: 30.5B, of which 3.3B work on a token
@@ -297,7 +286,7 @@ def test_shape_of_real_configurations(tmp_path: Path) -> None:
 
 
 def test_no_shape_without_a_known_configuration(tmp_path: Path) -> None:
-    assert read_model_shape("Qwen/Qwen3-30B-A3B") is None
+    assert read_model_shape("organisation/unknown") is None
     (tmp_path / "config.json").write_text('{"n_layer": 2}')
     assert read_model_shape(str(tmp_path)) is None
     (tmp_path / "config.json").write_text("{")

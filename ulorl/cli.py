@@ -304,7 +304,7 @@ def _print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
     print("# Sizes that follow")
     print("\n".join(f"# {line}" for line in render_sizes(sizes).splitlines()))
     if shape is None:
-        print(f"# model     no memory sizes: {resolved.model.path} is not on this machine")
+        print(f"# model     no memory sizes: the configuration of {resolved.model.path} is not on this machine")
 
 
 def _print_json(value: Any) -> None:

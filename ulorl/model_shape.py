@@ -60,15 +60,34 @@ class ModelShape:
         return layers + embeddings + self.hidden
 
 
+KNOWN_CONFIGS: dict[str, dict[str, Any]] = {
+    "Qwen/Qwen3-30B-A3B": {
+        "model_type": "qwen3_moe",
+        "num_hidden_layers": 48,
+        "hidden_size": 2048,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 4,
+        "head_dim": 128,
+        "vocab_size": 151936,
+        "intermediate_size": 6144,
+        "moe_intermediate_size": 768,
+        "num_experts": 128,
+        "num_experts_per_tok": 8,
+        "tie_word_embeddings": False,
+    },
+}
+"""Published configurations of hub models that recipes of this repository name, so that sizes need no download."""
+
+
 def read_model_shape(model: str) -> ModelShape | None:
-    """The shape of a local model directory (or ``quickstart``); None for a hub name or an unknown
-    architecture.
+    """The shape of a local model directory (or ``quickstart``), or of a known hub model; None for other hub names
+    and for unknown architectures.
 
     UserError when the directory's config.json cannot be read.
     """
     path = (QUICKSTART_MODEL if model == "quickstart" else Path(model)) / "config.json"
     if not path.is_file():
-        return None
+        return shape_of(KNOWN_CONFIGS[model]) if model in KNOWN_CONFIGS else None
     try:
         config = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
