@@ -80,14 +80,15 @@ class ServerEngine:
     ) -> None:
         from openai import AsyncOpenAI
 
-        slots = asyncio.Semaphore(self._settings.concurrency)
+        indices = iter(range(len(requests)))
         async with AsyncOpenAI(**self._client_settings()) as client:
 
-            async def sample(index: int) -> None:
-                async with slots:
+            async def work() -> None:
+                for index in indices:
                     put((index, await self._sample(client, requests[index])))
 
-            tasks = [asyncio.create_task(sample(index)) for index in range(len(requests))]
+            workers = min(self._settings.concurrency, len(requests))
+            tasks = [asyncio.create_task(work()) for _ in range(workers)]
             watcher = asyncio.create_task(_wait_for(stop))
             try:
                 pending: set[asyncio.Task[None]] = set(tasks)
