@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ulorl.engine import EngineError, engine_kind, open_engine
+from ulorl.engine import EngineError, _check_positions, engine_kind, open_engine
 from ulorl.engine.base import Sampling
 from ulorl.engine.hf_engine import draw, truncate
 from ulorl.engine.prompts import Prompter, resolve_model, stop_token_ids
@@ -135,3 +135,22 @@ def test_a_recipe_longer_than_the_model_is_refused_in_one_line(tiny_model: Path)
     with pytest.raises(EngineError, match=r"3072 tokens.*2048 positions.*max_prompt_tokens") as caught:
         open_engine(Recipe(model=ModelRecipe(max_prompt_tokens=2048)), tiny_model)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rope", "positions"),
+    [
+        ({"rope_type": "default", "rope_theta": 1e4}, 2048),
+        ({"rope_type": "yarn", "factor": 1.5, "original_max_position_embeddings": 2048}, 3072),
+        ({"type": "linear", "factor": 2.0}, 4096),
+        ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 256}, 2048),
+    ],
+)
+def test_a_stretched_rotary_embedding_allows_its_factor(
+    editable: Path, rope: dict[str, object], positions: int
+) -> None:
+    config = json.loads((editable / "config.json").read_text())
+    (editable / "config.json").write_text(json.dumps(config | {"rope_parameters": rope}))
+    _check_positions(editable, positions)
+    with pytest.raises(EngineError, match=f"{positions} positions"):
+        _check_positions(editable, positions + 1)

@@ -74,3 +74,7 @@ def test_commands_are_shown_as_the_program_was_called(monkeypatch, tmp_path):
     text = printed("runs/x", 120)
     assert ".venv/bin/ulorl lineage runs/x/after" in text
     assert ".venv/bin/tensorboard --logdir runs/x/train" in text
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "my env" / "bin" / "ulorl"), "run"])
+    text = printed("runs/x", 120)
+    assert "'my env/bin/ulorl' lineage runs/x/after" in text
+    assert "'my env/bin/tensorboard' --logdir runs/x/train" in text

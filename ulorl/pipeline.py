@@ -114,15 +114,14 @@ def run_curate(recipe: Recipe, output: Path, host: ModelHost, display: Display, 
     """The curate stage with the start model as its sampler."""
     from ulorl.curate.stage import curate
 
-    display.stage("curate")
-    _say_when_done(display, "curate", output, force)
-    return curate(
-        recipe,
-        output,
-        engine_factory=lambda: (host.engine(host.start), host.prompter()),
-        force=force,
-        progress=_progress(display),
-    )
+    with _stage(display, "curate", output, force):
+        return curate(
+            recipe,
+            output,
+            engine_factory=lambda: (host.engine(host.start), host.prompter()),
+            force=force,
+            progress=_progress(display),
+        )
 
 
 def run_evaluate(
@@ -138,19 +137,18 @@ def run_evaluate(
     """The evaluate stage on ``model_dir``."""
     from ulorl.evaluate.stage import evaluate
 
-    display.stage(stage)
-    _say_when_done(display, stage, output, force)
-    return evaluate(
-        recipe,
-        output,
-        engine=lambda: host.engine(model_dir),
-        prompter=host.prompter(),
-        model_name=str(model_dir),
-        model_fingerprint=fingerprint_of(model_dir),
-        model_dir=model_dir,
-        force=force,
-        progress=_progress(display),
-    )
+    with _stage(display, stage, output, force):
+        return evaluate(
+            recipe,
+            output,
+            engine=lambda: host.engine(model_dir),
+            prompter=host.prompter(),
+            model_name=str(model_dir),
+            model_fingerprint=fingerprint_of(model_dir),
+            model_dir=model_dir,
+            force=force,
+            progress=_progress(display),
+        )
 
 
 def run_train(
@@ -159,24 +157,30 @@ def run_train(
     """The train stage from the start model on the curated problems."""
     from ulorl.train.stage import train
 
-    display.stage("train")
-    _say_when_done(display, "train", output, force)
-    return train(
-        recipe,
-        output,
-        problems_path=curated / "problems.parquet",
-        model_dir=host.start,
-        engine=lambda: host.training_engine(host.start),
-        prompter=host.prompter(),
-        display=display,
-        force=force,
-    )
+    with _stage(display, "train", output, force):
+        return train(
+            recipe,
+            output,
+            problems_path=curated / "problems.parquet",
+            model_dir=host.start,
+            engine=lambda: host.training_engine(host.start),
+            prompter=host.prompter(),
+            display=display,
+            force=force,
+        )
 
 
-def _say_when_done(display: Display, stage: str, output: Path, force: bool) -> None:
-    """A stage whose finished artifact has other settings is refused by the stage itself."""
-    if output.exists() and not force:
-        display.log(f"{stage}: {output} is complete, nothing to do")
+@contextmanager
+def _stage(display: Display, name: str, output: Path, force: bool) -> Iterator[None]:
+    """A stage on the display; afterwards says so where its artifact was there and nothing had to be done.
+
+    A stage refuses an artifact of other settings itself, with an exception that passes through here.
+    """
+    display.stage(name)
+    was_there = output.exists() and not force
+    yield
+    if was_there:
+        display.log(f"{name}: {output} is complete, nothing to do")
 
 
 def _progress(display: Display) -> Callable[[str, int, int], None]:

@@ -20,6 +20,9 @@ __all__ = [
     "open_engine",
 ]
 
+STRETCHED_ROPE = ("yarn", "linear", "dynamic")
+"""Kinds of rotary embedding that allow more positions than the model was trained with."""
+
 
 def engine_kind(recipe: Recipe) -> str:
     """The engine that ``recipe.engine.kind`` means on this machine: "vllm", "server" or "hf"."""
@@ -67,10 +70,19 @@ def open_engine(
 
 
 def _check_positions(model_dir: Path, longest: int) -> None:
-    """Raise EngineError when the model's configuration does not allow sequences of ``longest`` tokens."""
+    """Raise EngineError when the model's configuration does not allow sequences of ``longest`` tokens.
+
+    A rotary embedding that is stretched (YaRN, linear, dynamic) allows its factor times the original length.
+    """
     config = json.loads((model_dir / "config.json").read_text(encoding="utf-8"))
     positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and longest > positions:
+    if not isinstance(positions, int):
+        return
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if rope.get("rope_type", rope.get("type")) in STRETCHED_ROPE:
+        original = rope.get("original_max_position_embeddings") or positions
+        positions = max(positions, int(original * rope.get("factor", 1)))
+    if longest > positions:
         raise EngineError(
             f"the longest prompt + output of the recipe is {longest} tokens, the model in {model_dir} has "
             f"{positions} positions (config.json); lower model.max_prompt_tokens or the max_tokens settings"

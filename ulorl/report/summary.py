@@ -34,11 +34,11 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
     console.print(f"Everything lies in [bold]{directory}[/bold]:", highlight=False)
     for path, what in PLACES:
         console.print(f"  {path:<24} {what}", highlight=False)
-    place, ulorl = shlex.quote(str(directory)), shlex.quote(_program())
+    place, ulorl, tensorboard = map(shlex.quote, (str(directory), *_programs()))
     console.print("\nWhat to try next:", highlight=False)
     for what, command in (
         ("the chain back to the raw data", f"{ulorl} lineage {place}/after"),
-        ("the training curves", f"{ulorl.removesuffix('ulorl')}tensorboard --logdir {place}/train"),
+        ("the training curves", f"{tensorboard} --logdir {place}/train"),
         ("more samples a problem", f"{ulorl} eval {place}/train --pass-k 64 -o {place}/after64"),
         ("another seed", f"{ulorl} run --set seed=1 --set name=seed1"),
         ("no masking", f"{ulorl} run --set train.objective.mask_mastered=false --set name=unmasked"),
@@ -47,8 +47,9 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
         console.print(f"  {what:<31} {command}", highlight=False, soft_wrap=True)
 
 
-def _program() -> str:
-    """How this program was called, so that the commands shown can be pasted."""
+def _programs() -> tuple[str, str]:
+    """This program and its neighbour TensorBoard, as they can be called from here."""
     if shutil.which("ulorl") or Path(sys.argv[0]).name != "ulorl":
-        return "ulorl"
-    return os.path.relpath(sys.argv[0])
+        return "ulorl", "tensorboard"
+    called = os.path.relpath(sys.argv[0])
+    return called, str(Path(called).with_name("tensorboard"))
