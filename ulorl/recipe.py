@@ -142,6 +142,15 @@ class VerifyRecipe(Section):
     """Take the last number of a response that states no final answer."""
     relative_tolerance: float = Field(default=0.0, ge=0, lt=0.1)
     """Largest relative difference of equal numbers; 0 compares them exactly, as rationals."""
+    rounding: Literal["reference", "never"] = "reference"
+    """`reference`: a decimal reference that is not the exact answer equals what rounds to its digits; `never`: a
+    decimal is exactly the number it spells."""
+    missing_unit: Literal["accept", "reject"] = "accept"
+    """A number without the other side's unit or currency."""
+    percent: Literal["either", "value", "strict"] = "either"
+    """p% equals p and p/100 (`either`), only p/100 (`value`), or only another percentage (`strict`)."""
+    order: Literal["free", "strict"] = "free"
+    """Order of a list without brackets; the order of a tuple always counts."""
 
 
 class EngineRecipe(Section):

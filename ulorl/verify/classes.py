@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ulorl.recipe import VerifyRecipe
+from ulorl.verify.policy import policy_of
 from ulorl.verify.tiers import RULES, Answer, decide, read_answer
 
 MAX_CLASSES = 64
@@ -19,6 +20,7 @@ def equivalence_classes(answers: Sequence[str | None], config: VerifyRecipe) -> 
     representatives: list[Answer] = []
     by_text: dict[str, int] = {}
     classes: list[int] = []
+    policy = policy_of(config)
     for text in answers:
         if text is None:
             classes.append(-1)
@@ -30,7 +32,7 @@ def equivalence_classes(answers: Sequence[str | None], config: VerifyRecipe) -> 
                 (
                     index
                     for index, other in enumerate(representatives[:MAX_CLASSES])
-                    if decide(RULES, other, answer, config)[1].relation == "equal"
+                    if decide(RULES, other, answer, policy)[1].relation == "equal"
                 ),
                 len(representatives),
             )

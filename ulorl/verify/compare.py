@@ -13,31 +13,31 @@ spells.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from ulorl.verify import algebra
 from ulorl.verify.algebra import Expression, Unsupported
 from ulorl.verify.compare_scalars import compare_based, compare_scalars, compare_words
 from ulorl.verify.outcome import DIFFERENT, EQUAL, Outcome, undecided
+from ulorl.verify.policy import DEFAULT, Policy
 from ulorl.verify.values import Based, Equation, Group, Listing, Matrix, Named, Scalar, Union, Value, Word
 
 MAX_UNORDERED = 64
 
 
-def compare(a: Value, b: Value, tolerance: float = 0.0) -> Outcome:
-    """Whether two answers are equivalent; ``tolerance``: largest relative difference of equal numbers."""
+def compare(a: Value, b: Value, policy: Policy = DEFAULT) -> Outcome:
+    """Whether two answers are equivalent under ``policy``."""
     try:
-        return _compare(a, b, Fraction(tolerance))
+        return _compare(a, b, policy)
     except Unsupported as error:
         return undecided(str(error))
 
 
-def _compare(a: Value, b: Value, tolerance: Fraction) -> Outcome:
+def _compare(a: Value, b: Value, policy: Policy) -> Outcome:
     if isinstance(a, Named) or isinstance(b, Named):
-        return _compare_named(a, b, tolerance)
+        return _compare_named(a, b, policy)
     match a, b:
         case Scalar(), Scalar():
-            return compare_scalars(a, b, tolerance)
+            return compare_scalars(a, b, policy)
         case Word(), Word():
             return compare_words(a, b)
         case Based(), Based() | Scalar():
@@ -45,32 +45,32 @@ def _compare(a: Value, b: Value, tolerance: Fraction) -> Outcome:
         case Scalar(), Based():
             return compare_based(b, a)
         case Group(), Group():
-            return _compare_groups(a, b, tolerance)
+            return _compare_groups(a, b, policy)
         case Listing(), Listing():
             if a.joiner != b.joiner and "," not in (a.joiner, b.joiner):
                 return undecided("'and' against 'or'")
-            return _compare_lists(a.items, b.items, tolerance)
+            return _compare_lists(a.items, b.items, policy)
         case (Listing() as listing, Group() as group) | (Group() as group, Listing() as listing):
             if group.opening == "{" and listing.joiner == ",":
-                return _compare_unordered(listing.items, group.items, tolerance)
+                return _compare_unordered(listing.items, group.items, policy)
             if all(isinstance(item, Named) for item in listing.items):
-                return _compare_lists(listing.items, group.items, tolerance)
+                return _compare_lists(listing.items, group.items, policy)
             return undecided("a list against a tuple")
         case (Listing() as listing, Scalar() as scalar) | (Scalar() as scalar, Listing() as listing):
-            return _compare_with_several(scalar, listing, tolerance)
+            return _compare_with_several(scalar, listing, policy)
         case Union(), Union():
-            outcome = _compare_unordered(a.items, b.items, tolerance)
+            outcome = _compare_unordered(a.items, b.items, policy)
             return outcome if outcome.relation == "equal" else undecided("unions written in different ways")
         case Matrix(), Matrix():
-            return _compare_matrices(a, b, tolerance)
+            return _compare_matrices(a, b, policy)
         case Equation(), Equation():
             return _compare_equations(a.difference, b.difference)
     return undecided(f"{type(a).__name__.lower()} against {type(b).__name__.lower()}")
 
 
-def _compare_named(a: Value, b: Value, tolerance: Fraction) -> Outcome:
+def _compare_named(a: Value, b: Value, policy: Policy) -> Outcome:
     if isinstance(a, Named) and isinstance(b, Named):
-        outcome = _compare(a.value, b.value, tolerance)
+        outcome = _compare(a.value, b.value, policy)
         if a.name == b.name or outcome.relation == "undecided":
             return outcome
         if _is_function_of(a) and _is_function_of(b):
@@ -85,7 +85,7 @@ def _compare_named(a: Value, b: Value, tolerance: Fraction) -> Outcome:
         return _compare_equations(difference, other.difference)
     if isinstance(other, Listing | Based):
         return undecided("one named value against several")
-    return _compare(named.value, other, tolerance)
+    return _compare(named.value, other, policy)
 
 
 def _is_function_of(named: Named) -> bool:
@@ -93,13 +93,13 @@ def _is_function_of(named: Named) -> bool:
     return (named.name == "y" or "(" in named.name) and isinstance(named.value, Scalar)
 
 
-def _compare_groups(a: Group, b: Group, tolerance: Fraction) -> Outcome:
+def _compare_groups(a: Group, b: Group, policy: Policy) -> Outcome:
     if a.opening == b.opening == "{":
-        return _compare_unordered(_distinct(a.items, tolerance), _distinct(b.items, tolerance), tolerance)
+        return _compare_unordered(_distinct(a.items, policy), _distinct(b.items, policy), policy)
     angled = {"langle": "(", "rangle": ")"}
     brackets_a = angled.get(a.opening, a.opening) + angled.get(a.closing, a.closing)
     brackets_b = angled.get(b.opening, b.opening) + angled.get(b.closing, b.closing)
-    outcome = _compare_ordered(a.items, b.items, tolerance)
+    outcome = _compare_ordered(a.items, b.items, policy)
     if brackets_a == brackets_b or outcome.relation == "different":
         return outcome
     if {brackets_a, brackets_b} & {"(]", "[)"}:
@@ -107,15 +107,15 @@ def _compare_groups(a: Group, b: Group, tolerance: Fraction) -> Outcome:
     return undecided("other brackets")
 
 
-def _compare_lists(a: Sequence[Value], b: Sequence[Value], tolerance: Fraction) -> Outcome:
+def _compare_lists(a: Sequence[Value], b: Sequence[Value], policy: Policy) -> Outcome:
     """Lists without brackets: by name where both name their items, in order where one does, else in any."""
     names_a, names_b = _names(a), _names(b)
     if names_a is None and names_b is None:
-        return _compare_unordered(a, b, tolerance)
+        return _compare_unordered(a, b, policy)
     if names_a is not None and names_b is not None and set(names_a) == set(names_b):
-        return _compare_ordered([names_a[n] for n in sorted(names_a)], [names_b[n] for n in sorted(names_b)], tolerance)
+        return _compare_ordered([names_a[n] for n in sorted(names_a)], [names_b[n] for n in sorted(names_b)], policy)
     one_named = (names_a is None) != (names_b is None)
-    if one_named and _compare_ordered(a, b, tolerance).relation == "equal":
+    if one_named and _compare_ordered(a, b, policy).relation == "equal":
         return EQUAL
     return undecided("named values against values in another order")
 
@@ -126,26 +126,26 @@ def _names(items: Sequence[Value]) -> dict[str, Value] | None:
     return named if len(named) == len(items) > 1 else None
 
 
-def _compare_with_several(scalar: Scalar, listing: Listing, tolerance: Fraction) -> Outcome:
+def _compare_with_several(scalar: Scalar, listing: Listing, policy: Policy) -> Outcome:
     """One value against several of which one differs; parts with units ("1 ft, 6 in") may be one value."""
     items = [item.value if isinstance(item, Named) else item for item in listing.items]
     if scalar.unit or any(isinstance(item, Scalar) and item.unit for item in items):
         return undecided("one value against several")
-    if any(_compare(scalar, item, tolerance).relation == "different" for item in items):
+    if any(_compare(scalar, item, policy).relation == "different" for item in items):
         return DIFFERENT
     return undecided("one value against several")
 
 
-def _compare_matrices(a: Matrix, b: Matrix, tolerance: Fraction) -> Outcome:
+def _compare_matrices(a: Matrix, b: Matrix, policy: Policy) -> Outcome:
     if (len(a.rows), len(a.rows[0])) != (len(b.rows), len(b.rows[0])):
         return undecided("matrices of different shapes")
-    return _compare_ordered([c for row in a.rows for c in row], [c for row in b.rows for c in row], tolerance)
+    return _compare_ordered([c for row in a.rows for c in row], [c for row in b.rows for c in row], policy)
 
 
-def _compare_ordered(a: Sequence[Value], b: Sequence[Value], tolerance: Fraction) -> Outcome:
+def _compare_ordered(a: Sequence[Value], b: Sequence[Value], policy: Policy) -> Outcome:
     if len(a) != len(b):
         return DIFFERENT
-    outcomes = [_compare(x, y, tolerance) for x, y in zip(a, b, strict=True)]
+    outcomes = [_compare(x, y, policy) for x, y in zip(a, b, strict=True)]
     if all(outcome.relation == "equal" for outcome in outcomes):
         return EQUAL
     if any(outcome.relation == "different" for outcome in outcomes):
@@ -153,11 +153,11 @@ def _compare_ordered(a: Sequence[Value], b: Sequence[Value], tolerance: Fraction
     return next(outcome for outcome in outcomes if outcome.relation == "undecided")
 
 
-def _compare_unordered(a: Sequence[Value], b: Sequence[Value], tolerance: Fraction) -> Outcome:
+def _compare_unordered(a: Sequence[Value], b: Sequence[Value], policy: Policy) -> Outcome:
     """Equal when every item has a partner; different when some item differs from all of the other side."""
     if max(len(a), len(b)) > MAX_UNORDERED:
         return undecided("list too long")
-    relations = [[_compare(x, y, tolerance).relation for y in b] for x in a]
+    relations = [[_compare(x, y, policy).relation for y in b] for x in a]
     free = set(range(len(b)))
     for row in relations:
         # Greedy: "equal" without tolerance is an equivalence of understood values.
@@ -170,12 +170,12 @@ def _compare_unordered(a: Sequence[Value], b: Sequence[Value], tolerance: Fracti
     return undecided("items that are repeated or not understood")
 
 
-def _distinct(items: Sequence[Value], tolerance: Fraction) -> list[Value]:
+def _distinct(items: Sequence[Value], policy: Policy) -> list[Value]:
     if len(items) > MAX_UNORDERED:
         raise Unsupported("list too long")
     kept: list[Value] = []
     for item in items:
-        if all(_compare(item, other, tolerance).relation != "equal" for other in kept):
+        if all(_compare(item, other, policy).relation != "equal" for other in kept):
             kept.append(item)
     return kept
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ulorl.errors import UserError
 from ulorl.recipe import VerifyRecipe
+from ulorl.verify.policy import policy_of
 from ulorl.verify.tiers import RULES, read_answer
 from ulorl.verify.verdict import Item, Verdict
 from ulorl.verify.verifier import Verifier
@@ -72,7 +73,7 @@ def explain(reference: str, answer: str, config: VerifyRecipe) -> list[str]:
             parsed = repr(read.value) if read.value is not None else f"outside the grammar: {read.problem}"
             lines.append(f"{side}: {read.normal!r} -> {parsed}")
         for tier in RULES:
-            outcome = tier.compare(left, right, config)
+            outcome = tier.compare(left, right, policy_of(config))
             lines.append(f"tier {tier.name}: {outcome.relation}" + (f" ({outcome.reason})" if outcome.reason else ""))
             if outcome.relation != "undecided":
                 break

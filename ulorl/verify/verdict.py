@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -10,12 +12,14 @@ class Item:
     """One thing to judge: is the final answer of ``response`` equivalent to ``reference``?
 
     ``is_answer`` says that ``response`` is the bare final answer, not a text to extract one from.
+    ``policy`` holds settings of `Policy` for this item alone.
     """
 
     reference: str
     response: str
     problem: str | None = None
     is_answer: bool = False
+    policy: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ulorl.recipe import VerifyRecipe
 from ulorl.verify.extract import Extraction, extract
 from ulorl.verify.outcome import Outcome
+from ulorl.verify.policy import Policy, policy_of
 from ulorl.verify.tiers import RULES, Answer, Tier, decide, read_answer
 from ulorl.verify.values import Group, Listing, Union
 from ulorl.verify.verdict import Item, Verdict
@@ -26,6 +27,7 @@ class Verifier:
     def __init__(self, config: VerifyRecipe, tiers: tuple[Tier, ...] = RULES) -> None:
         self._config = config
         self._tiers = tiers
+        self._policy = policy_of(config)
 
     def verify(self, items: Sequence[Item]) -> list[Verdict]:
         """One verdict an item, in the same order."""
@@ -45,7 +47,7 @@ class Verifier:
         answer, problem = self.read_reference(reference)
         if problem is not None:
             return problem
-        rule, outcome = decide(self._tiers, answer, answer, self._config)
+        rule, outcome = decide(self._tiers, answer, answer, self._policy)
         return None if outcome.relation == "equal" else f"does not equal itself ({rule}: {outcome.reason})"
 
     def read_reference(self, reference: str) -> tuple[Answer, str | None]:
@@ -57,13 +59,14 @@ class Verifier:
     def _judge(self, item: Item, reference: Answer, problem: str | None) -> Verdict:
         extraction = self.extraction(item)
         answers = extraction.answers
+        policy = self._policy if item.policy is None else policy_of(self._config, item.policy)
         if problem is not None:
             return Verdict(None, answers[-1] if answers else None, "undecided", f"reference: {problem}")
         if not answers:
             return Verdict(None, None, "undecided", "no_answer")
         if len(answers) == 1:
-            return self._verdict(reference, answers[0])
-        return self._judge_several(reference, answers)
+            return self._verdict(reference, answers[0], policy)
+        return self._judge_several(reference, answers, policy)
 
     def extraction(self, item: Item) -> Extraction:
         """The final answers that ``item`` states."""
@@ -71,23 +74,23 @@ class Verifier:
             return extract(item.response, last_number=self._config.last_number)
         return _given(item.response)
 
-    def _verdict(self, reference: Answer, text: str) -> Verdict:
-        rule, outcome = decide(self._tiers, reference, read_answer(text), self._config)
+    def _verdict(self, reference: Answer, text: str, policy: Policy) -> Verdict:
+        rule, outcome = decide(self._tiers, reference, read_answer(text), policy)
         return _as_verdict(text, rule, outcome)
 
-    def _judge_several(self, reference: Answer, answers: tuple[str, ...]) -> Verdict:
+    def _judge_several(self, reference: Answer, answers: tuple[str, ...], policy: Policy) -> Verdict:
         """Several boxes: parts of a list where the reference is one, otherwise all must agree with it."""
         if isinstance(reference.value, Listing | Union) or (
             isinstance(reference.value, Group) and reference.value.opening == "{"
         ):
             for text in (answers[-1], ", ".join(answers)):
-                verdict = self._verdict(reference, text)
+                verdict = self._verdict(reference, text, policy)
                 if verdict.equivalent:
                     return verdict
             return verdict
         if len(answers) > MAX_COMPARED_BOXES:
             return Verdict(False, answers[-1], "hedge", f"{len(answers)} different boxes")
-        verdicts = [self._verdict(reference, text) for text in answers]
+        verdicts = [self._verdict(reference, text, policy) for text in answers]
         relations = {verdict.equivalent for verdict in verdicts}
         if len(relations) == 1:
             return verdicts[-1]
