@@ -8,14 +8,17 @@ import random
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ulorl.curate.candidates import candidate_pairs
 from ulorl.curate.contamination import contamination
 from ulorl.curate.duplicates import duplicates
+from ulorl.curate.equivalence import same_answer
 from ulorl.curate.features import Features, exact_key, features, jaccard
 from ulorl.curate.questions import same_question
 from ulorl.curate.references import references
+from ulorl.curate.signatures import signatures
 from ulorl.problem import Problem
 from ulorl.recipe import CurateRecipe, VerifyRecipe
 from ulorl.verify import Verifier
@@ -89,6 +92,23 @@ def test_the_row_kept_is_the_best() -> None:
     assert [one.id for one in duplicates([rewritten, row("b", LONG), rated], CurateRecipe()).kept] == ["c"]
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("1/2", "0.5", True),
+        ("x = 3", "3", True),
+        ("f(x) = x + 1", "$x+1$", True),
+        (r"\frac{1}{2}", r"\dfrac {1}{2}", True),
+        ("7x - y - 5z - 6 = 0", "2x + z - 2 = 0", False),
+        ("30", "31", False),
+        ("(1, 2)", "(2, 1)", False),
+    ],
+)
+def test_references_are_compared_by_spelling_then_by_rules(left: str, right: str, same: bool) -> None:
+    assert same_answer(left, right) is same
+    assert same_answer(right, left) is same
+
+
 def test_conflicting_references_are_marked_then_settled_by_the_verifier() -> None:
     rows = [
         row("a", LONG, "30"),
@@ -97,14 +117,14 @@ def test_conflicting_references_are_marked_then_settled_by_the_verifier() -> Non
         row("d", "Halve it.", "0.5"),
     ]
     found = duplicates(rows, CurateRecipe())
-    assert [one.id for one in found.kept] == ["a", "b", "c", "d"]
-    assert found.conflicts == {"a": "a", "b": "a", "c": "c", "d": "c"}
+    assert [(one.id, one.conflict) for one in found.kept] == [("a", "a"), ("b", "a"), ("c", None)]
+    assert [(one.problem.id, one.other_id) for one in found.dropped] == [("d", "c")], "equal by the verifier's rules"
+    assert found.conflicts == {"a": "a", "b": "a"}
     settled = references(found.kept, Verifier(VerifyRecipe()), found.conflicts)
     assert [one.id for one in settled.kept] == ["c"]
     assert [(one.problem.id, one.reason, one.other_id) for one in settled.dropped] == [
         ("a", "conflicting_references", "b"),
         ("b", "conflicting_references", "a"),
-        ("d", "duplicate", "c"),
     ]
 
 
@@ -114,9 +134,9 @@ def test_a_reference_that_does_not_equal_itself_is_dropped() -> None:
 
 
 def test_candidates_against_all_pairs() -> None:
-    """MinHash bands must find nearly every pair that comparing all pairs finds, and only by chance others."""
+    """MinHash bands must find nearly every pair that comparing all pairs finds, and no others."""
     draw = random.Random(0)
-    vocabulary = [f"w{index}" for index in range(400)]
+    vocabulary = ["".join(draw.choices("abcdefgh", k=8)) for _ in range(400)]
     rows: list[Features] = []
     for _ in range(150):
         words = draw.sample(vocabulary, 30)
@@ -130,10 +150,15 @@ def test_candidates_against_all_pairs() -> None:
         if jaccard(rows[left].words, rows[right].words) >= 0.5
         and jaccard(rows[left].numbers, rows[right].numbers) >= 0.8
     }
-    found = {(left, right) for left, right in candidate_pairs(rows, 0.8).tolist()}
+    problems = [row(str(at), f"{' '.join(sorted(one.words))} {' '.join(one.numbers)}") for at, one in enumerate(rows)]
+    pairs = candidate_pairs(signatures(problems), np.arange(len(rows)), 0.5, 0.8)
+    found = set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
     assert len(truth) > 100
-    assert len(truth & found) >= 0.97 * len(truth)
-    assert len(found) < 0.05 * len(rows) ** 2
+    assert found <= truth
+    assert len(found) >= 0.97 * len(truth)
+    for left, right, words, numbers in zip(pairs.left, pairs.right, pairs.words, pairs.numbers, strict=True):
+        assert words == pytest.approx(jaccard(rows[left].words, rows[right].words))
+        assert numbers == pytest.approx(jaccard(rows[left].numbers, rows[right].numbers))
 
 
 def test_near_duplicates_on_labelled_pairs() -> None:

@@ -70,6 +70,21 @@ def test_ids_are_unique_and_first_text_is_kept() -> None:
         ("A = 45r", "A = 45r"),
         (r"\$36", r"\$36"),
         ("0.5", "0.5"),
+        ("A)$ 12", "12"),
+        ("B: [6, 8)", "[6, 8)"),
+        (r"\mathbf{A}^{3} = 5", r"\mathbf{A}^{3} = 5"),
+        (r"\mathbf{A} \cdot B", r"\mathbf{A} \cdot B"),
+        ("A: B = 2:3", "A: B = 2:3"),
+        ("Given the choices: **B) \\(7!\\)**", "7!"),
+        (r"S = \frac{11}{2} \times 10 = 55", "55"),
+        (r"a_n = 2 - \frac{1}{n} = \frac{2n-1}{n}", r"\frac{2n-1}{n}"),
+        (r"\frac{x+3}{3} = \frac{y}{4} = \frac{z}{9}", r"\frac{x+3}{3} = \frac{y}{4} = \frac{z}{9}"),
+        ("x = y = 2", "x = y = 2"),
+        ("x = 1, y = 2 = z", "x = 1, y = 2 = z"),
+        # The dots of a decimal that goes on are part of its value; a stop is not.
+        ("0.333...", "0.333..."),
+        ("$-10.8666...$", "-10.8666..."),
+        ("The answer is 7.", "7"),
     ],
 )
 def test_short_answer(reference: str, expected: str) -> None:
@@ -82,7 +97,9 @@ def test_short_answer(reference: str, expected: str) -> None:
         ("1+" * 60 + "1", "answer_too_long"),
         (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", "matrix_answer"),
         (r"\begin{cases} 1, & x>0 \\ 2, & x<0 \end{cases}", "structured_answer"),
+        (r"\left\{\begin{array}{l} x=1 \\ y=2 \end{array}\right.", "structured_answer"),
         (r"65 \text{ meters is possible, but 85 meters is not possible}", "text_answer"),
+        (r"n \text{ is a multiple of 4}", "text_answer"),
         (
             "To solve this problem let us think " + "about it step by step and then we shall see " * 3,
             "no_final_answer",
@@ -99,6 +116,13 @@ def test_matrices_can_be_kept_and_the_original_reference_is() -> None:
     kept = answers([row("What?", matrix), row("What?", "#### 7")], CurateRecipe(keep_matrices=True)).kept
     assert [one.answer for one in kept] == [matrix, "7"]
     assert [one.original_answer for one in kept] == [None, "#### 7"]
+
+
+def test_length_and_structure_are_settings() -> None:
+    rows = [row("What?", "1" * 30), row("What?", "one two three"), row("What?", r"\begin{cases} 1 \\ 2 \end{cases}")]
+    strict = answers(rows, CurateRecipe(max_answer_chars=20, max_answer_words=2))
+    assert [one.reason for one in strict.dropped] == ["answer_too_long", "text_answer", "answer_too_long"]
+    assert not answers(rows, CurateRecipe(keep_systems=True)).dropped
 
 
 def test_boxed_needs_balanced_braces() -> None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ulorl.curate.difficulty import difficulty, pass_rates
-from ulorl.curate.funnel import explain, render_funnel, step_entry
+from ulorl.curate.difficulty import Solved, difficulty, solved_counts
+from ulorl.curate.explain import explain
+from ulorl.curate.funnel import render_funnel, step_entry
 from ulorl.curate.reasons import REASONS, drop
 from ulorl.curate.stage import curate
 from ulorl.errors import UserError
@@ -143,7 +144,9 @@ def test_undecided_verdicts_are_no_failures_but_missing_answers_are() -> None:
             "reason": ["", "unparsable", "", "", "", "unparsable", "no_answer", ""],
         }
     )
-    assert pass_rates(table) == {"a": 0.5, "b": 1.0, "c": None, "d": 0.5}
+    counts = solved_counts(table)
+    assert counts == {"a": Solved(1, 1, 1), "b": Solved(2, 0), "c": Solved(0, 0, 1), "d": Solved(1, 1)}
+    assert {name: one.rate for name, one in counts.items()} == {"a": 0.5, "b": 1.0, "c": None, "d": 0.5}
 
 
 def test_sampled_pass_rates_drop_what_is_always_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,10 +159,11 @@ def test_sampled_pass_rates_drop_what_is_always_solved(tmp_path: Path, monkeypat
     def sample_problems(problems: list[Problem], **settings: Any) -> pa.Table:
         asked.append(settings | {"ids": [one.source_id for one in problems]})
         names = [one.id for one in problems for _ in range(2)]
-        verdicts = [right for one in problems for right in ((True, True) if one.source_id == "r4" else (True, None))]
+        verdicts = [right for one in problems for right in ((True, None) if one.source_id == "r4" else (True, True))]
         verdicts[-1] = False
         reasons = [""] * len(verdicts)
         columns = {"problem_id": names, "equivalent": pa.array(verdicts, pa.bool_()), "reason": reasons}
+        columns["finish_reason"] = ["stop"] * len(verdicts)
         return pa.table(columns)
 
     class FakePrompter:
@@ -181,9 +185,9 @@ def test_sampled_pass_rates_drop_what_is_always_solved(tmp_path: Path, monkeypat
     assert [one["ids"] for one in asked] == [["r1", "r4", "r5"]]
     assert asked[0]["samples"] == 2
     kept = pq.read_table(out / "problems.parquet").to_pylist()
-    assert [(one["source_id"], one["pass_rate"]) for one in kept] == [("r5", 0.5)]
+    assert [(one["source_id"], one["pass_rate"]) for one in kept] == [("r4", 1.0), ("r5", 0.5)]
     reasons = {one["source_id"]: one["reason"] for one in pq.read_table(out / "dropped.parquet").to_pylist()}
-    assert reasons == {"r1": "too_easy", "r4": "too_easy", "long": "prompt_too_long"}
+    assert reasons == {"r1": "too_easy", "long": "prompt_too_long"}
 
 
 def test_unknown_reasons_are_refused() -> None:
@@ -194,7 +198,7 @@ def test_unknown_reasons_are_refused() -> None:
 
 def test_lost_rows_are_noticed() -> None:
     with pytest.raises(AssertionError, match="3 rows in, 1 out, 1 dropped"):
-        step_entry("kinds", 3, 1, [drop(Problem("a", "b", "c"), "kinds", "proof", "")], {})
+        step_entry("kinds", 3, 1, [drop(Problem("a", "b", "c"), "kinds", "multi_part", "")], {})
 
 
 def test_quickstart_dirt_is_caught(tmp_path: Path) -> None:

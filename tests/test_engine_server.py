@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -230,6 +231,7 @@ def test_real_server_equals_the_engine_in_this_process(real_server: str, vllm_en
     assert engine.max_model_len == 512
     requests = [request(index, Sampling(temperature=0.0)) for index in range(4)]
     requests += [request(index, Sampling(temperature=0.7)) for index in range(4)]
+    requests += [replace(request(index, max_tokens=1), allowed=(30, 31)) for index in range(4)]
     seen: list[str] = []
     served = engine.generate(requests, lambda generation: seen.append(generation.id))
     local = vllm_engine.generate(requests)
@@ -238,3 +240,5 @@ def test_real_server_equals_the_engine_in_this_process(real_server: str, vllm_en
         assert theirs.token_ids == ours.token_ids
         assert theirs.finish_reason == ours.finish_reason
         assert theirs.logprobs == pytest.approx(ours.logprobs, abs=1e-4)
+    assert {one.token_ids[0] for one in served[-4:]} <= {30, 31}
+    assert all(-20 < one.logprobs[0] < 0 for one in served[-4:])

@@ -70,7 +70,7 @@ def test_a_run_goes_through_all_stages(finished):
     steps = metrics(output / "train")
     assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
     assert all(line["mismatch/max"] < 1e-3 for line in steps if "mismatch/max" in line)
-    assert any(line["objective/old_policy_token_share"] > 0 for line in steps if "objective/tokens" in line)
+    assert any(line["segment/age_0_share"] < 1 for line in steps if "objective/tokens" in line)
     assert set(summary["after"]["benchmarks"]) == {"test"}
     assert (output / "train" / "model" / "model.safetensors").is_file()
     rollouts = pq.read_table(output / "train" / "rollouts")

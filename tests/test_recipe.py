@@ -64,7 +64,7 @@ def test_file_and_overrides(recipe_file: Path) -> None:
             "train.rollout.group_size=16",
             "data.inputs=['c.jsonl']",
             "output=runs/of mine",
-            "train.rollout.drop_uniform=false",
+            "train.rollout.dynamic_sampling=off",
             "curate.difficulty.max_pass_rate=1",
             'engine.kind="hf"',
         ],
@@ -73,7 +73,7 @@ def test_file_and_overrides(recipe_file: Path) -> None:
     assert recipe.data.inputs == ("c.jsonl",)
     assert recipe.train.rollout.group_size == 16
     assert recipe.train.rollout.segments == 3
-    assert recipe.train.rollout.drop_uniform is False
+    assert recipe.train.rollout.dynamic_sampling == "off"
     assert recipe.train.learner.lr == 1.0
     assert recipe.train.learner.betas == (0.9, 0.95)
     assert recipe.curate.difficulty.max_pass_rate == 1.0
@@ -212,7 +212,7 @@ def sizes(recipe: Recipe, config: dict[str, object] | None = None, processes: in
 
 def test_sizes_of_a_step(recipe_file: Path) -> None:
     overrides = ["train.rollout.prompts_per_step=10", "train.rollout.group_size=4", "train.steps=7"]
-    found = sizes(load_recipe(recipe_file, [*overrides, "train.objective.updates_per_step=2"]))
+    found = sizes(load_recipe(recipe_file, [*overrides, "train.objective.minibatches=2"]))
     assert found["train: new samples a step"] == 40
     assert found["train: segment length"] == 400
     assert found["train: unfinished samples carried over, at most"] == 80

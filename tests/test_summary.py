@@ -17,7 +17,11 @@ FUNNEL = {
             "rows_in": 10,
             "rows_out": 7,
             "dropped": {"exact_duplicate": 3},
-            "examples": {"exact_duplicate": [{"detail": "the same text", "problem": "What is [red]2+3[/red]? " * 9}]},
+            "examples": {
+                "exact_duplicate": [
+                    {"id": "0123", "detail": "the same text", "problem": "What is [red]2+3[/red]? " * 9}
+                ]
+            },
             "notes": {},
         },
     ],

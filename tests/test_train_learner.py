@@ -1,13 +1,16 @@
 """The DeepSpeed update on the tiny model: against a plain computation, and independent of how it is cut."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from ulorl.recipe import LearnerRecipe, ModelRecipe, ObjectiveRecipe
-from ulorl.train.advantage import grpo_advantages
-from ulorl.train.batch import Trajectory
+from ulorl.recipe import ModelRecipe
+from ulorl.recipe_train import LearnerRecipe, ObjectiveRecipe
+from ulorl.train.advantage import advantages as group_advantages
+from ulorl.train.batch import Trajectory, split
 from ulorl.train.checkpoint import TrainerState, checkpoints, load_checkpoint, save_checkpoint
 from ulorl.train.learner import Learner
 
@@ -19,7 +22,7 @@ def trajectories(count=12, seed=0):
     rng = np.random.default_rng(seed)
     rewards = rng.integers(0, 2, (count // 4, 4)).astype(float)
     rewards[:, 0], rewards[:, 1] = 0, 1
-    advantages = grpo_advantages(rewards).ravel()
+    advantages = group_advantages(rewards).ravel()
     return [
         Trajectory(
             prompt_ids=tuple(rng.integers(4, 100, rng.integers(3, 9)).tolist()),
@@ -37,7 +40,7 @@ def trajectories(count=12, seed=0):
 
 def learner_of(model, objective=ObjectiveRecipe(), **settings):
     recipe = LearnerRecipe(**{"lr": 1e-3, "max_grad_norm": 0.5} | settings)
-    return Learner(model, ModelRecipe(), recipe, objective, TEMPERATURE)
+    return Learner(model, ModelRecipe(), recipe, objective, TEMPERATURE, max_tokens=64)
 
 
 def weights(learner):
@@ -70,7 +73,7 @@ def plain_loss(model_dir, items, mask_below=None):
 @pytest.mark.parametrize("mask", [None, (0.02, 100.0), (0.02, 3.9)])
 def test_loss_gradient_and_entropy_equal_the_plain_computation(tiny_model, mask):
     objective = (
-        ObjectiveRecipe(mask_mastered=False)
+        ObjectiveRecipe(mastered="never")
         if mask is None
         else ObjectiveRecipe(tau=mask[0], sigma=mask[1], entropy_scope="response")
     )
@@ -116,7 +119,7 @@ def test_batch_scope_uses_one_entropy_for_all(tiny_model):
 
 
 def test_several_updates_keep_the_ratio_to_the_start_of_the_step(tiny_model):
-    objective = ObjectiveRecipe(updates_per_step=3, mask_mastered=False, clip_low=0.01, clip_high=0.01)
+    objective = ObjectiveRecipe(epochs=3, mastered="never", clip_low=0.01, clip_high=0.01)
     learner = learner_of(tiny_model, objective, lr=1e-2)
     tally = learner.update(trajectories())
     assert learner.version == 3
@@ -140,7 +143,7 @@ def test_a_checkpoint_continues_exactly_and_loads_as_a_hugging_face_model(tiny_m
     learner = learner_of(tiny_model, warmup_steps=4)
     learner.update(first)
     for step in (1, 2, 3):
-        save_checkpoint(tmp_path, learner, TrainerState(step, learner.version, 7), [], tiny_model, keep=2)
+        save_checkpoint(tmp_path, learner, TrainerState(step, learner.version, 7, 2), [], tiny_model, keep=2)
     assert [path.name for path in checkpoints(tmp_path)] == ["step_000002", "step_000003"]
     saved = load_file(tmp_path / "step_000003" / "model" / "model.safetensors")
     held = weights(learner)
@@ -150,6 +153,88 @@ def test_a_checkpoint_continues_exactly_and_loads_as_a_hugging_face_model(tiny_m
 
     resumed = learner_of(tiny_model, warmup_steps=4)
     state, groups = load_checkpoint(tmp_path / "step_000003", resumed, [])
-    assert (state, groups) == (TrainerState(3, 1, 7), [])
+    assert (state, groups) == (TrainerState(3, 1, 7, 2), [])
     assert resumed.update(second).metrics() == expected
     assert all(torch.equal(tensor, weights(learner)[name]) for name, tensor in weights(resumed).items())
+
+
+def test_sais_takes_the_log_probs_recorded_at_sampling(tiny_model):
+    items = trajectories(8)
+    objective = ObjectiveRecipe(ratio="sais", mastered="never", clip_low=0.2, clip_high=0.2)
+    tally = learner_of(tiny_model, objective).update(items).metrics()
+    expected, clipped, tokens = 0.0, 0, sum(len(item.token_ids) for item in items)
+    for item, logprobs in zip(items, sampled_logprobs(tiny_model, items), strict=True):
+        for logprob in logprobs:
+            ratio = np.exp(logprob + 2.0)  # every token was recorded with a log-prob of -2
+            bound = min(max(ratio, 0.8), 1.2)
+            expected -= min(ratio * item.advantage, bound * item.advantage) / tokens
+            clipped += bound * item.advantage < ratio * item.advantage
+    assert tally["objective/loss"] == pytest.approx(expected, abs=1e-5)
+    assert tally["objective/clipped_share"] == pytest.approx(clipped / tokens)
+    assert clipped
+
+
+def sampled_logprobs(model_dir, items):
+    """Log-probs of each trajectory's response tokens in float64."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float64)
+    found = []
+    with torch.no_grad():
+        for item in items:
+            logits = model(torch.tensor([item.prompt_ids + item.token_ids])).logits[0, len(item.prompt_ids) - 1 : -1]
+            logprobs = torch.log_softmax(logits / TEMPERATURE, dim=-1)
+            found.append(logprobs[torch.arange(len(item.token_ids)), list(item.token_ids)].tolist())
+    return found
+
+
+@pytest.mark.parametrize("zero_stage", [0, 2, 3])
+def test_the_kl_penalty_pulls_towards_the_reference_until_it_is_reset(tiny_model, tmp_path, zero_stage):
+    objective = ObjectiveRecipe(kl=0.5, kl_estimator="k2", mastered="never")
+    learner = learner_of(tiny_model, objective, lr=1e-2, zero_stage=zero_stage)
+    items = trajectories(8)
+    first = learner.update(items).metrics()
+    before = sampled_logprobs(tiny_model, items)
+    second = learner.update(items).metrics()
+    assert first["objective/kl"] == 0 < second["objective/kl"]
+    save_checkpoint(tmp_path, learner, TrainerState(1, learner.version, 7, 0), [], tiny_model, keep=1)
+    now = sampled_logprobs(tmp_path / "step_000001" / "model", items)
+    pairs = [pair for rows in zip(now, before, strict=True) for pair in zip(*rows, strict=True)]
+    expected = np.mean([0.5 * (after - start) ** 2 for after, start in pairs])
+
+    resumed = learner_of(tiny_model, objective, lr=1e-2, zero_stage=zero_stage)
+    load_checkpoint(tmp_path / "step_000001", resumed, [])
+    third = resumed.update(items).metrics()
+    assert third == learner.update(items).metrics()
+    assert third["objective/kl"] == pytest.approx(expected, rel=1e-4)
+
+    learner.reset_reference()
+    save_checkpoint(tmp_path, learner, TrainerState(2, learner.version, 7, 2), [], tiny_model, keep=1)
+    fresh = learner_of(tmp_path / "step_000002" / "model", objective, lr=1e-2, zero_stage=zero_stage)
+    assert learner.update(items).metrics()["objective/kl"] == fresh.update(items).metrics()["objective/kl"] == 0
+    for name, tensor in weights(fresh).items():
+        assert (weights(learner)[name] - tensor).abs().mean() < 1e-5, name
+
+
+def test_an_entropy_bonus_raises_entropy(tiny_model):
+    items = [replace(item, advantage=0.0) for item in trajectories(8)]
+    learner = learner_of(tiny_model, ObjectiveRecipe(entropy_bonus=1.0, mastered="never"), lr=1e-3)
+    entropies = [learner.update(items).metrics()["entropy/mean"] for _ in range(4)]
+    assert entropies == sorted(entropies) and entropies[-1] > entropies[0]
+
+
+def test_minibatches_are_updates_of_their_own_over_the_policy_at_the_start(tiny_model):
+    items = trajectories(12)
+    objective = ObjectiveRecipe(minibatches=3, mastered="never", clip_low=0.001, clip_high=0.001)
+    learner = learner_of(tiny_model, objective, lr=1e-2)
+    tally = learner.update(items)
+    assert learner.version == 3
+    assert tally.tokens == sum(len(item.token_ids) for item in items)
+    assert tally.metrics()["objective/clipped_share"] > 0  # the second and third update see a policy that moved
+
+
+@pytest.mark.parametrize(("count", "parts", "sizes"), [(12, 3, [4, 4, 4]), (5, 2, [2, 3]), (2, 4, [1, 1])])
+def test_experience_is_split_in_nearly_equal_parts(count, parts, sizes):
+    found = split(list(range(count)), parts)
+    assert [len(part) for part in found] == sizes
+    assert [item for part in found for item in part] == list(range(count))

@@ -4,99 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from ulorl.train.advantage import grpo_advantages, is_uniform
 from ulorl.train.batch import Trajectory, collate, micro_batches
 from ulorl.train.logprobs import token_logprobs
 from ulorl.train.mastered import masked_tokens, mastered_tokens, response_entropy
-from ulorl.train.objective import policy_loss
-
-
-def test_grpo_advantages_follow_the_formula():
-    rewards = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])
-    expected = []
-    for row in rewards:
-        mean = sum(row) / 4
-        deviation = (sum((value - mean) ** 2 for value in row) / 3) ** 0.5
-        expected.append([(value - mean) / (deviation + 1e-6) for value in row])
-    np.testing.assert_allclose(grpo_advantages(rewards), expected, rtol=1e-12)
-
-
-def test_a_uniform_group_has_no_advantage():
-    assert is_uniform([1.0, 1.0])
-    assert not is_uniform([1.0, 0.0])
-    assert (grpo_advantages(np.ones((1, 4))) == 0).all()
-
-
-def reference_loss(logprobs, old, advantages, trained, total, low, high):
-    """UloRL's J in plain Python, negated."""
-    value = 0.0
-    for row in range(logprobs.shape[0]):
-        for column in range(logprobs.shape[1]):
-            if trained[row, column]:
-                ratio = np.exp(logprobs[row, column] - old[row, column])
-                clipped = min(max(ratio, 1 - low), 1 + high)
-                value += min(ratio * advantages[row], clipped * advantages[row])
-    return -value / total
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.2, 0.2), (0.2, 0.28), (0.05, 0.4)])
-def test_policy_loss_and_gradient(low, high):
-    rng = np.random.default_rng(0)
-    logprobs, old = rng.normal(-1, 0.5, (5, 7)), rng.normal(-1, 0.5, (5, 7))
-    advantages, trained = rng.normal(size=5), rng.random((5, 7)) < 0.7
-    tensor = torch.tensor(logprobs, requires_grad=True)
-    result = policy_loss(
-        tensor,
-        torch.tensor(old),
-        torch.tensor(advantages),
-        torch.tensor(trained),
-        total_tokens=41,
-        clip_low=low,
-        clip_high=high,
-    )
-    expected = reference_loss(logprobs, old, advantages, trained, 41, low, high)
-    assert result.loss.item() == pytest.approx(expected, rel=1e-12)
-    result.loss.backward()
-    step = 1e-6
-    for row, column in [(0, 0), (2, 3), (4, 6)]:
-        moved = logprobs.copy()
-        moved[row, column] += step
-        slope = (reference_loss(moved, old, advantages, trained, 41, low, high) - expected) / step
-        assert tensor.grad[row, column].item() == pytest.approx(slope, abs=1e-6)
-
-
-def test_at_the_first_update_nothing_is_clipped_and_the_gradient_is_the_advantage():
-    logprobs = torch.tensor([[-0.5, -3.0]], dtype=torch.float64, requires_grad=True)
-    trained = torch.tensor([[True, True]])
-    result = policy_loss(
-        logprobs,
-        logprobs.detach(),
-        torch.tensor([1.5]),
-        trained,
-        total_tokens=2,
-        clip_low=0.2,
-        clip_high=0.2,
-    )
-    result.loss.backward()
-    assert result.clipped.item() == 0
-    assert logprobs.grad.tolist() == [[-0.75, -0.75]]
-
-
-def test_untrained_positions_do_not_poison_the_loss():
-    logprobs = torch.tensor([[0.0, -1.0]], requires_grad=True)
-    old = torch.tensor([[-1e9, -1.0]])
-    result = policy_loss(
-        logprobs,
-        old,
-        torch.tensor([1.0]),
-        torch.tensor([[False, True]]),
-        total_tokens=1,
-        clip_low=0.2,
-        clip_high=0.2,
-    )
-    result.loss.backward()
-    assert result.loss.item() == -1.0
-    assert torch.isfinite(logprobs.grad).all()
 
 
 def test_mastered_tokens_and_their_mask():
@@ -114,24 +24,44 @@ def test_response_entropy_is_the_mean_over_response_tokens():
     np.testing.assert_allclose(response_entropy(entropy, response).numpy(), [0.3, 0.3], rtol=1e-6)
 
 
-@pytest.mark.parametrize("tile_logits", [1, 7 * 11, 10**6])
-def test_logprobs_and_entropy_equal_numpy_for_any_tile(tile_logits):
+@pytest.mark.parametrize("tile", [(1, 1), (4, 3), (2, 11), (100, 100)])
+@pytest.mark.parametrize("scale", [1.0, 60.0])
+def test_logprobs_and_entropy_equal_numpy_for_any_tile(tile, scale):
     rng = np.random.default_rng(1)
-    hidden, weight = rng.normal(size=(9, 5)), rng.normal(size=(11, 5))
-    targets = rng.integers(0, 11, 9)
-    logits = hidden @ weight.T / 0.7
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    head = torch.nn.Linear(5, 11, bias=False, dtype=torch.float64)
-    head.weight.data = torch.tensor(weight)
-    states = torch.tensor(hidden, requires_grad=True)
+    hidden, weight, bias = rng.normal(size=(9, 5)) * scale, rng.normal(size=(11, 5)), rng.normal(size=11)
+    targets, slope, entropy_slope = rng.integers(0, 11, 9), rng.normal(size=9), rng.normal(size=9)
+    logits = (hidden @ weight.T + bias) / 0.7
+    logits -= logits.max(axis=1, keepdims=True)
+    logprobs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    probabilities = np.exp(logprobs)
+    entropy = -(probabilities * logprobs).sum(axis=1)
+    gradient = slope[:, None] * (np.eye(11)[targets] - probabilities)
+    gradient -= entropy_slope[:, None] * probabilities * (logprobs + entropy[:, None])
+    gradient /= 0.7
+
+    states, head, offset = (torch.tensor(value, requires_grad=True) for value in (hidden, weight, bias))
+    found, found_entropy = token_logprobs(states, torch.tensor(targets), head, offset, temperature=0.7, tile=tile)
+    (found @ torch.tensor(slope) + found_entropy @ torch.tensor(entropy_slope)).backward()
+    np.testing.assert_allclose(found.detach(), logprobs[np.arange(9), targets], atol=1e-10)
+    np.testing.assert_allclose(found_entropy.detach(), entropy, atol=1e-10)
+    np.testing.assert_allclose(states.grad, gradient @ weight, atol=1e-9)
+    np.testing.assert_allclose(head.grad, gradient.T @ hidden, atol=1e-8)
+    np.testing.assert_allclose(offset.grad, gradient.sum(axis=0), atol=1e-9)
+
+
+def test_logprobs_of_half_precision_states_are_kept_in_fp32():
+    states, head = torch.randn(6, 8, dtype=torch.bfloat16), torch.randn(50, 8, dtype=torch.bfloat16)
+    logprobs, entropy = token_logprobs(states, torch.arange(6), head, temperature=1.0, tile=(4, 16))
+    expected = torch.log_softmax((states @ head.T).float(), dim=-1)
+    assert logprobs.dtype == entropy.dtype == torch.float32
+    torch.testing.assert_close(logprobs, expected[torch.arange(6), torch.arange(6)])
+
+
+def test_no_tokens_have_no_logprobs():
     logprobs, entropy = token_logprobs(
-        states, torch.tensor(targets), head, vocab_size=11, temperature=0.7, tile_logits=tile_logits
+        torch.zeros(0, 4), torch.zeros(0, dtype=torch.long), torch.zeros(7, 4), temperature=1.0
     )
-    np.testing.assert_allclose(logprobs.detach(), np.log(probabilities[np.arange(9), targets]), atol=2e-6)
-    np.testing.assert_allclose(entropy, -(probabilities * np.log(probabilities)).sum(axis=1), atol=2e-6)
-    logprobs.sum().backward()
-    expected = (np.eye(11)[targets] - probabilities) @ weight / 0.7
-    np.testing.assert_allclose(states.grad, expected, atol=1e-5)
+    assert logprobs.shape == entropy.shape == (0,)
 
 
 def trajectory(prompt, response):
@@ -155,8 +85,10 @@ def test_micro_batches_keep_everything_within_the_budget():
 
 
 def test_collate_aligns_response_targets():
-    batch = collate([trajectory(2, 3), trajectory(1, 1)], "cpu")
+    batch = collate([trajectory(2, 3), trajectory(1, 1)], [0.25, 0.5], "cpu")
     targets = batch.tokens_BL[:, 1:]
     assert targets[batch.response_BT].tolist() == [50, 51, 52, 50]
     assert batch.behaviour_logprobs_BT[batch.response_BT].tolist() == pytest.approx([0, -0.1, -0.2, 0])
+    assert batch.weights_BT[batch.response_BT].tolist() == [0.25, 0.25, 0.25, 0.5]
+    assert batch.weights_BT[~batch.response_BT].eq(0).all()
     assert batch.versions_BT[batch.response_BT].tolist() == [3, 3, 3, 3]

@@ -7,12 +7,15 @@ import pytest
 
 from ulorl.engine.base import Generation
 from ulorl.problem import Problem
-from ulorl.recipe import RolloutRecipe, VerifyRecipe
-from ulorl.train.batch import group_trajectories
+from ulorl.recipe import VerifyRecipe
+from ulorl.recipe_train import RolloutRecipe
+from ulorl.train.batch import trajectory
 from ulorl.train.checkpoint import pool_groups, pool_table
+from ulorl.train.experience import accepted, take
 from ulorl.train.pool import Group, Sample, UnfinishedPool
-from ulorl.train.rollout import PromptStream, decode_segment, new_groups, score
-from ulorl.verify import Verifier
+from ulorl.train.rewards import Rewards
+from ulorl.train.rollout import PromptStream, decode_segment, new_groups, new_prompts, score
+from ulorl.verify import Item, Verifier
 
 PROBLEMS = [Problem(id=f"p{number}", problem=f"{number}+1", answer=str(number + 1)) for number in range(10)]
 EOS = 0
@@ -53,6 +56,8 @@ class LengthEngine:
             tokens = [*map(ord, text), EOS][done : done + request.max_tokens]
             reason = "stop" if tokens[-1] == EOS else "length"
             answers.append(Generation(request.id, tuple(tokens), (-0.5,) * len(tokens), reason, self.policy_version))
+            if on_done:
+                on_done(answers[-1])
         return answers
 
 
@@ -60,7 +65,7 @@ def run(rollout, steps, engine=None, restart_at=None):
     """Groups as they leave, and the engine; ``restart_at`` puts the pool through a checkpoint."""
     engine, prompter = engine or LengthEngine(), TextPrompter()
     stream, pool, left = PromptStream(PROBLEMS[:1], 7), UnfinishedPool(rollout.max_tokens), []
-    verifier = Verifier(VerifyRecipe())
+    rewards = Rewards(Verifier(VerifyRecipe()), timeout_s=60)
     for step in range(1, steps + 1):
         if step == restart_at:
             groups = pool_groups(pool_table(list(pool.groups.values())), PROBLEMS)
@@ -69,11 +74,12 @@ def run(rollout, steps, engine=None, restart_at=None):
                 PromptStream(PROBLEMS[:1], 7, stream.drawn),
                 UnfinishedPool(rollout.max_tokens, groups),
             )
-        pool.add(new_groups(stream, prompter, rollout, step=step, seed=7))
-        decode_segment(pool, engine, rollout, step=step)
-        score(pool, prompter, verifier)
+        count = new_prompts(pool, rollout, accepted=accepted(pool, rollout), step=step)
+        pool.add(new_groups(stream, prompter, rollout, count=count, step=step, seed=7))
+        decode_segment(pool, engine, prompter, rewards, rollout, step=step)
+        score(pool, rewards)
         pool.check(rollout.group_size)
-        left += pool.take_complete()
+        left += [entry.group for entry in take(pool, rollout, step).all()]
         engine.policy_version += 1
     return left, pool, engine
 
@@ -101,8 +107,8 @@ def test_segments_carry_tokens_versions_and_the_remaining_budget():
     for group, sample in samples:
         first = group.born_step - 1
         assert sample.segment_versions == list(range(first, first + len(sample.segment_versions)))
-        (trajectory, *_) = group_trajectories(group, [0.0] * 4)
-        assert len(trajectory.versions) == len(trajectory.logprobs) == len(trajectory.token_ids)
+        item = trajectory(group, sample, 0.0)
+        assert len(item.versions) == len(item.logprobs) == len(item.token_ids)
 
 
 def test_every_segment_of_every_sample_has_its_own_seed():
@@ -136,7 +142,9 @@ def test_a_right_answer_in_a_truncated_sample_scores_zero():
     text = "\\boxed{5}   "
     sample = Sample(0, 1, [ord(c) for c in text], [0.0] * 12, [12], [0], "length", 1)
     pool.add([Group(0, Problem("p", "4+1", "5"), (1,), [sample], 1)])
-    score(pool, TextPrompter(), Verifier(VerifyRecipe()))
+    rewards = Rewards(Verifier(VerifyRecipe()), timeout_s=60)
+    rewards.submit((0, 0), Item("5", text))
+    score(pool, rewards)
     assert sample.verdict.equivalent is True
     assert sample.reward == 0.0
 

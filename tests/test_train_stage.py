@@ -4,7 +4,8 @@ import pytest
 
 from ulorl.errors import UserError
 from ulorl.problem import Problem
-from ulorl.recipe import ModelRecipe, ObjectiveRecipe, Recipe, RolloutRecipe, TrainRecipe, VerifyRecipe
+from ulorl.recipe import ModelRecipe, Recipe, VerifyRecipe
+from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
 from ulorl.train.advice import advice
 from ulorl.train.stage import _warn_when_barren, check_problems
 from ulorl.verify import Verifier
@@ -15,8 +16,8 @@ def test_settings_without_effect_are_named():
     (line,) = advice(TrainRecipe(objective=ObjectiveRecipe(clip_high=0.28)))
     assert "clip_high" in line
     assert "clip_low" not in line
-    assert advice(TrainRecipe(objective=ObjectiveRecipe(clip_high=0.28, updates_per_step=2))) == []
-    (line,) = advice(TrainRecipe(objective=ObjectiveRecipe(mask_mastered=False, sigma=0.1)))
+    assert advice(TrainRecipe(objective=ObjectiveRecipe(clip_high=0.28, epochs=2))) == []
+    (line,) = advice(TrainRecipe(objective=ObjectiveRecipe(mastered="never", sigma=0.1)))
     assert "sigma" in line
     (line,) = advice(TrainRecipe(rollout=RolloutRecipe(top_p=0.9)))
     assert "top_p" in line

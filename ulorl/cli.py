@@ -15,6 +15,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from ulorl.cli_options import AsJson, DryRun, Force, Output, Overrides, RecipeOption, RecipePath, print_json
+from ulorl.cli_verify import app as verify_app
 from ulorl.errors import UserError
 
 app = typer.Typer(
@@ -24,16 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-RecipePath = Annotated[Path | None, typer.Argument(help="Recipe (TOML); without one, the embedded quickstart.")]
-RecipeOption = Annotated[Path | None, typer.Option("--recipe", help="Recipe (TOML); else the defaults.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting: section.key=value."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and its sizes, do nothing.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Force = Annotated[bool, typer.Option("--force", help="Discard what an earlier run of this stage left.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="Directory of the result.")]
+app.add_typer(verify_app, name="verify")
 
 
 @app.command()
@@ -55,7 +48,7 @@ def run(
     with open_display(list(pipeline.STAGES)) as display:
         summary = pipeline.run(resolved, display, force=force)
     if as_json:
-        return _print_json(summary)
+        return print_json(summary)
     from ulorl.report.summary import print_summary
 
     print_summary(summary)
@@ -64,8 +57,11 @@ def run(
 @app.command()
 def curate(
     inputs: Annotated[list[str], typer.Argument(help="Files, directories, hub:NAME, quickstart:N.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Directory of the result.")],
+    output: Output = None,
     steps: Annotated[str, typer.Option(help="Steps to run, separated by commas.")] = "",
+    explain: Annotated[
+        str, typer.Option(metavar="ID", help="Tell the story of a row (our id or the input's own) of a curated DIR.")
+    ] = "",
     recipe: RecipeOption = None,
     overrides: Overrides = None,
     dry_run: DryRun = False,
@@ -73,12 +69,14 @@ def curate(
     force: Force = False,
 ) -> None:
     """Clean problems; every dropped row keeps its reason. Without --recipe or --steps, all steps but difficulty."""
+    if explain:
+        return _explain(inputs, explain, as_json)
     from ulorl import pipeline
     from ulorl.recipe import CURATE_STEPS
     from ulorl.recipe_file import load_recipe
     from ulorl.report.display import open_display
 
-    chosen = steps.split(",") if steps else []
+    chosen = [step.strip() for step in steps.split(",")] if steps else []
     if not chosen and recipe is None:
         chosen = [step for step in CURATE_STEPS if step != "difficulty"]
     settings = [*(overrides or []), f"data.inputs={json.dumps(inputs)}"]
@@ -86,67 +84,20 @@ def curate(
     resolved = load_recipe(recipe, settings, embedded=False)
     if dry_run:
         return _print_recipe(resolved, as_json)
+    if output is None:
+        raise UserError("curate: name the directory of the result with -o DIR")
     with open_display(["curate"]) as display, pipeline.model_host(resolved) as host:
         directory = pipeline.run_curate(resolved, output, host, display, force=force)
     funnel = json.loads((directory / "funnel.json").read_text())
+    for message in funnel["messages"]:
+        print(f"ulorl: {message}", file=sys.stderr)
     if as_json:
-        return _print_json({"directory": str(directory), "funnel": funnel})
-    from ulorl.curate.funnel import render_funnel
+        return print_json({"directory": str(directory), "funnel": funnel})
+    from ulorl.curate.funnel import render_examples, render_funnel
 
     _console().print(render_funnel(funnel))
-    print(f"{directory}: problems.parquet, dropped.parquet, funnel.json, card.md")
-
-
-@app.command()
-def explain(
-    directory: Annotated[Path, typer.Argument(help="A curated directory.")],
-    row: Annotated[str, typer.Argument(help="Id of a row (ours or the input's own).")],
-    as_json: AsJson = False,
-) -> None:
-    """What became of one row in curation, and why."""
-    from ulorl.curate.funnel import explain as explain_row
-
-    story = explain_row(directory, row)
-    return _print_json({"id": row, "story": story}) if as_json else print(story)
-
-
-@app.command()
-def verify(
-    file: Annotated[Path | None, typer.Argument(help="References and responses (JSON lines, Parquet).")] = None,
-    reference: Annotated[str | None, typer.Option("--ref", help="One reference, with --answer.")] = None,
-    answer: Annotated[str | None, typer.Option("--answer", help="One answer, with --ref.")] = None,
-    output: Output = None,
-    recipe: RecipeOption = None,
-    overrides: Overrides = None,
-    as_json: AsJson = False,
-    disagreements: Annotated[bool, typer.Option(help="List the rows that differ from their label.")] = False,
-) -> None:
-    """Score responses against references, or explain one verdict step by step."""
-    from ulorl.recipe_file import load_recipe
-    from ulorl.verify.files import explain as explain_verdict
-    from ulorl.verify.files import verify_file
-
-    config = load_recipe(recipe, overrides or [], embedded=False).verify
-    if (file is None) == (reference is None) or (reference is None) != (answer is None):
-        raise UserError("verify: give a FILE, or --ref and --answer")
-    if reference is not None and answer is not None:
-        steps = explain_verdict(reference, answer, config)
-        return _print_json({"steps": steps}) if as_json else print("\n".join(steps))
-    assert file is not None
-    summary = verify_file(file, config)
-    rows = summary.pop("rows")
-    if output is not None:
-        from ulorl.files import write_atomic
-
-        write_atomic(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    if as_json:
-        return _print_json(summary)
-    for name, value in summary.items():
-        print(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")
-    if disagreements:
-        for row in rows:
-            if row["label"] is not None and (row["equivalent"] is True) != row["label"]:
-                print(json.dumps(row, ensure_ascii=False))
+    _console().print(render_examples(funnel), no_wrap=True, overflow="ellipsis", highlight=False)
+    print(f"{directory}: problems.parquet, dropped.parquet, funnel.json, funnel.md, card.md")
 
 
 @app.command()
@@ -220,7 +171,7 @@ def evaluate(
 
     estimates = read_estimates(directory)
     if as_json:
-        return _print_json({"directory": str(directory), **estimates})
+        return print_json({"directory": str(directory), **estimates})
     from ulorl.report.tables import evaluation_table
 
     _console().print(evaluation_table(estimates))
@@ -240,7 +191,7 @@ def compare(
 
     comparison = compare_evaluations(before, after)
     if as_json:
-        _print_json(comparison)
+        print_json(comparison)
     else:
         _console().print(comparison_table(read_estimates(before), read_estimates(after), comparison))
     intervals = [one["measures"]["avg"]["interval"] for one in comparison["benchmarks"].values()]
@@ -259,7 +210,7 @@ def lineage(
     from ulorl.lineage import render_lineage
 
     if as_json:
-        return _print_json(asdict(lineage_of(directory)))
+        return print_json(asdict(lineage_of(directory)))
     print(render_lineage(directory))
 
 
@@ -284,11 +235,20 @@ def doctor(recipe: RecipeOption = None, overrides: Overrides = None, as_json: As
 
     diagnosis = diagnose(load_recipe(recipe, overrides or []))
     if as_json:
-        _print_json(diagnosis.as_dict())
+        print_json(diagnosis.as_dict())
     else:
         print(render(diagnosis))
     if not diagnosis.ok:
         raise typer.Exit(2)
+
+
+def _explain(directories: list[str], row: str, as_json: bool) -> None:
+    from ulorl.curate.explain import explain
+
+    if len(directories) != 1:
+        raise UserError("curate --explain: give the one directory that holds the row")
+    story = explain(Path(directories[0]), row)
+    return print_json({"id": row, "story": story}) if as_json else print(story)
 
 
 def _print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
@@ -299,7 +259,7 @@ def _print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
     shape = read_model_shape(resolved.model.path)
     sizes = derived_sizes(resolved, shape)
     if as_json:
-        return _print_json({"recipe": resolved.model_dump(mode="json"), "sizes": sizes_dict(sizes)})
+        return print_json({"recipe": resolved.model_dump(mode="json"), "sizes": sizes_dict(sizes)})
     print(render_recipe(resolved, changed))
     print("# Sizes that follow")
     print("\n".join(f"# {line}" for line in render_sizes(sizes).splitlines()))
@@ -307,13 +267,9 @@ def _print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
         print(f"# model     no memory sizes: the configuration of {resolved.model.path} is not on this machine")
 
 
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
 def _print_result(values: dict[str, str], as_json: bool) -> None:
     if as_json:
-        return _print_json(values)
+        return print_json(values)
     for name, value in values.items():
         print(f"{name}: {value}")
 

@@ -45,8 +45,10 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
         "index",
         "extra_info.index",
     ),
+    "pass_rate": ("pass_rate",),
 }
 """Names looked for, in this order, in any case; a dot goes into a nested object."""
+MAX_DEPTH = 100
 _MISSING = object()
 
 
@@ -73,14 +75,15 @@ def to_problem(columns: Mapping[str, Any], fields: FieldNames, source: str) -> P
     text = _text("problem", column, _last_user_message(value) if isinstance(value, list) else value)
     reference = _text("answer", answer_column, _only_item(answer))
     id_column, own_id = _find(columns, "id", fields.id)
+    rate_column, rate = _find(columns, "pass_rate", fields.pass_rate)
     used = {column, answer_column, id_column}
     kept: dict[str, Any] = {}
     for name in ("task", "kind"):
         if isinstance(label := columns.get(name), str) and _encodable(label) and label.strip() and name not in used:
             kept[name] = label
-    rate = columns.get("pass_rate")
-    if isinstance(rate, int | float) and not isinstance(rate, bool) and 0 <= rate <= 1:
-        kept["pass_rate"] = float(rate)
+    if (known := _share(rate)) is not None:
+        kept["pass_rate"] = known
+        used.add(rate_column)
     extra = {str(name): plain(cell) for name, cell in columns.items() if name not in used and name not in kept}
     return Problem(
         id=problem_id(text),
@@ -93,16 +96,21 @@ def to_problem(columns: Mapping[str, Any], fields: FieldNames, source: str) -> P
     )
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON types: bytes in base64, NaN and infinities as null, other types as their text."""
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON types: bytes in base64, NaN and infinities as null, other types as their text.
+
+    BadValueError where it is nested more than MAX_DEPTH deep.
+    """
+    if depth > MAX_DEPTH:
+        raise BadValueError(f"a value nested more than {MAX_DEPTH} deep")
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [plain(inner, depth + 1) for inner in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     return str(value)
@@ -153,7 +161,7 @@ def _text(field: str, column: str, value: Any) -> str:
         raise BadValueError(f"{where}: null")
     if isinstance(value, float) and not math.isfinite(value):
         raise BadValueError(f"{where}: {value} is no answer")
-    if isinstance(value, int | Decimal) or (isinstance(value, float) and field == "answer"):
+    if isinstance(value, int | float | Decimal) and field == "answer":
         value = _digits(where, value)
     if not isinstance(value, str):
         raise BadValueError(f"{where}: a {type(value).__name__} where text must be")
@@ -164,6 +172,17 @@ def _text(field: str, column: str, value: Any) -> str:
     if not _encodable(value):
         raise BadValueError(f"{where}: holds bytes or escapes that are not Unicode text")
     return value
+
+
+def _share(value: Any) -> float | None:
+    """A number from 0 to 1, also spelled in a text as CSV has it; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    try:
+        share = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return share if 0 <= share <= 1 else None
 
 
 def _digits(where: str, value: int | float | Decimal) -> str:

@@ -23,12 +23,18 @@ PROBLEM_SCHEMA = pa.schema(
         pa.field("kind", pa.string()),
         pa.field("pass_rate", pa.float64()),
         pa.field("multiplicity", pa.int32()),
+        pa.field("conflict", pa.string()),
+        pa.field("consensus", pa.float64()),
+        pa.field("template", pa.string()),
         pa.field("original_problem", pa.string()),
         pa.field("original_answer", pa.string()),
         pa.field("extra", pa.string()),
     ]
 )
-"""Columns of problems.parquet. ``extra`` is a JSON object of the input's other columns."""
+"""Columns of problems.parquet. ``multiplicity`` counts the rows that this one stands for, ``conflict`` is the id of the
+first of the duplicates whose references differ, ``consensus`` the share of the models asked whose answer is the
+reference, ``template`` the benchmark item that is the same problem with other data, ``extra`` a JSON object of the
+input's other columns."""
 
 DROPPED_SCHEMA = pa.schema(
     [
@@ -85,6 +91,9 @@ class Problem:
     kind: str | None = None
     pass_rate: float | None = None
     multiplicity: int | None = None
+    conflict: str | None = None
+    consensus: float | None = None
+    template: str | None = None
     original_problem: str | None = None
     original_answer: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -30,6 +31,8 @@ FORMATS = {
 """File name extensions, ``.gz`` taken off."""
 RAW_CHARS = 200
 _LONGEST_CELL = 1 << 30
+_LONGEST_RECORD = 1000
+"""Lines of a CSV record; a longer one is an unclosed quotation mark."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,13 @@ def bad_row(source: str, line: int, reason: str, raw: object) -> BadRow:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        # Long cells are cut before they are joined: the row may be huge.
-        return str({key: str(cell)[:RAW_CHARS] for key, cell in list(value.items())[:20]})
-    return str(value)
+    try:
+        if isinstance(value, dict):
+            # Long cells are cut before they are joined: the row may be huge.
+            return str({key: str(cell)[:RAW_CHARS] for key, cell in list(value.items())[:20]})
+        return str(value)
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def _format_by_content(path: Path) -> str:
@@ -180,19 +186,42 @@ def _columns(path: Path, document: dict[str, Any]) -> Iterator[RawRow | BadRow]:
         yield RawRow(number, dict(zip(table, cells, strict=True)))
 
 
+class _UnclosedError(Exception):
+    """A record goes on for more lines than any record has: a quotation mark was not closed."""
+
+
 class _TextLines:
-    """Lines of text for ``csv``; bytes that are not UTF-8 become lone surrogates, to be found in their
-    row."""
+    """Lines of text for ``csv``, which may be given back; bytes that are not UTF-8 become lone surrogates, to be
+    found in their row."""
 
     def __init__(self, path: Path) -> None:
         self.damage = ""
+        self.record: list[tuple[int, str]] = []
+        """Number and text of the lines of the record that is being read."""
         self._lines = byte_lines(path)
+        self._given_back: deque[tuple[int, str]] = deque()
 
-    def __iter__(self) -> Iterator[str]:
-        for number, line, damage in self._lines:
-            self.damage = damage
-            text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            yield text.decode("utf-8", "surrogateescape") + "\n"
+    def __iter__(self) -> _TextLines:
+        return self
+
+    def __next__(self) -> str:
+        if len(self.record) == _LONGEST_RECORD:
+            raise _UnclosedError
+        self.record.append(self._given_back.popleft() if self._given_back else self._read())
+        return self.record[-1][1]
+
+    def begin(self) -> None:
+        """A record begins."""
+        self.record.clear()
+
+    def give_back(self) -> None:
+        """Read the lines of this record, but for the first, once more."""
+        self._given_back.extendleft(reversed(self.record[1:]))
+
+    def _read(self) -> tuple[int, str]:
+        number, line, self.damage = next(self._lines)
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        return number, text.decode("utf-8", "surrogateescape") + "\n"
 
 
 def _delimited(path: Path, delimiter: str) -> Iterator[RawRow | BadRow]:
@@ -201,16 +230,21 @@ def _delimited(path: Path, delimiter: str) -> Iterator[RawRow | BadRow]:
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
     while True:
-        start = reader.line_num + 1
+        lines.begin()
         try:
             cells = next(reader, None)
-        except csv.Error as error:
-            yield bad_row(path.name, start, f"not CSV ({error}); lines {start} to {reader.line_num}", "")
+        except (csv.Error, _UnclosedError) as error:
+            # Most often a quotation mark that nothing closes took in rows that are none of its own.
+            start, first = lines.record[0]
+            reason = str(error) or f"a quotation mark is not closed within {_LONGEST_RECORD} lines"
+            lines.give_back()
+            yield bad_row(path.name, start, f"not CSV ({reason})", first)
             continue
         if cells is None:
             return
         if not cells:
             continue
+        start = lines.record[0][0]
         if header is None:
             header = [cell.strip() for cell in cells]
             if len(set(header)) < len(header):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from ulorl.columns import BadValueError, NoColumnError, json_object, to_problem
 from ulorl.errors import UserError
+from ulorl.fingerprint import GENERATED, HUB
 from ulorl.problem import DROPPED_SCHEMA, PROBLEM_SCHEMA, BadRow, Dropped, Problem
 from ulorl.raw_rows import FORMATS, RawRow, bad_row, format_by_name, read_file
 from ulorl.recipe import FieldNames
@@ -28,19 +29,31 @@ PROBLEMS_FILE = "problems.parquet"
 """Name of the problems in a stage directory; such a directory, given as an input, stands for this file."""
 _ENOUGH_TO_JUDGE = 1000
 
+Tell = Callable[[str], None]
+"""Takes a message for people."""
 
-def read_rows(source: str, fields: FieldNames, seed: int = 0) -> Iterator[Problem | BadRow]:
+
+def read_rows(source: str, fields: FieldNames, seed: int = 0, tell: Tell | None = None) -> Iterator[Problem | BadRow]:
     """Every row of one input: a file, a directory, ``hub:NAME[/CONFIG][@SPLIT]``, ``quickstart:N`` or
     ``quickstart-test:N`` (``seed`` is for these two only).
 
-    UserError when there is nothing to read or no column fits; it names the columns there are.
+    UserError when there is nothing to read or no column fits; it names the columns there are. With ``tell`` a file that
+    is of no use is told and the others go on; its rows come back as bad ones.
     """
+    if source.startswith((*GENERATED, HUB)):
+        tell = None
     curated = _curated(source)
     if curated is not None:
-        yield from read_problem_table(curated)
+        for batch in pq.ParquetFile(curated).iter_batches(1024, columns=PROBLEM_SCHEMA.names):
+            yield from table_problems(pa.Table.from_batches([batch]).select(PROBLEM_SCHEMA.names).cast(PROBLEM_SCHEMA))
         return
-    for name, rows in _parts(source, seed):
-        yield from _problems(name, rows, fields)
+    for name, open_rows in _parts(source, seed):
+        try:
+            yield from _problems(name, open_rows(), fields, to_the_end=tell is not None)
+        except UserError as error:
+            if tell is None:
+                raise
+            tell(str(error))
 
 
 def read_problems(
@@ -61,11 +74,58 @@ def read_problems(
             else:
                 problems.append(row)
         if len(problems) == good_before:
-            _refuse_useless(source, bad[bad_before:])
+            of_source = bad[bad_before:]
+            raise UserError(_useless(source, of_source[0] if of_source else None, len(of_source)))
     if 0 < limit < len(problems):
-        drawn = random.Random(derive_seed(seed, "limit")).sample(range(len(problems)), limit)
-        problems = [problems[index] for index in sorted(drawn)]
+        problems = [problems[index] for index in _drawn(len(problems), limit, seed)]
     return problems, bad
+
+
+def stream_problems(
+    sources: Sequence[str], fields: FieldNames, limit: int = 0, seed: int = 0, tell: Tell | None = None
+) -> Iterator[Problem | BadRow]:
+    """What ``read_problems`` returns, in the input's order and without holding it; with a ``limit`` the input is
+    read twice.
+
+    With ``tell``, where there are several inputs or files, one without a usable row is told and the others go on;
+    UserError then only where none has any.
+    """
+    if len(sources) == 1 and not Path(sources[0]).is_dir():
+        tell = None
+    chosen: set[int] | None = None
+    if limit > 0:
+        quiet = None if tell is None else _ignore
+        count = sum(isinstance(row, Problem) for source in sources for row in read_rows(source, fields, seed, quiet))
+        chosen = set(_drawn(count, limit, seed)) if limit < count else None
+    number, told = 0, list[str]()
+    for source in sources:
+        first_bad, bad = None, 0
+        good_before, told_before = number, len(told)
+        for row in read_rows(source, fields, seed, None if tell is None else told.append):
+            if isinstance(row, BadRow):
+                first_bad, bad = first_bad or row, bad + 1
+                yield row
+                continue
+            number += 1
+            if chosen is None or number - 1 in chosen:
+                yield row
+        if number == good_before and len(told) == told_before:
+            told.append(_useless(source, first_bad, bad))
+            if tell is None:
+                raise UserError(told[-1])
+        if tell is not None:
+            for message in told[told_before:]:
+                tell(message)
+    if told and not number:
+        raise UserError("; ".join(told[:3]) + (f"; and {len(told) - 3} more" if len(told) > 3 else ""))
+
+
+def _ignore(_: str) -> None:
+    """For messages that will be told later."""
+
+
+def _drawn(count: int, limit: int, seed: int) -> list[int]:
+    return sorted(random.Random(derive_seed(seed, "limit")).sample(range(count), limit))
 
 
 def problem_table(problems: Iterable[Problem]) -> pa.Table:
@@ -84,28 +144,33 @@ def dropped_table(dropped: Iterable[Dropped]) -> pa.Table:
 
 def read_problem_table(path: Path) -> list[Problem]:
     """The problems of a file written from ``problem_table``; UserError when it is none."""
-    return [_restored(row) for row in _read_table(path, PROBLEM_SCHEMA)]
+    return list(table_problems(_read_table(path, PROBLEM_SCHEMA)))
+
+
+def table_problems(table: pa.Table | pa.RecordBatch) -> Iterator[Problem]:
+    """The problems in the rows of a table of PROBLEM_SCHEMA."""
+    return (_restored(row) for row in table.to_pylist())
 
 
 def read_dropped_table(path: Path) -> list[Dropped]:
     """The rows of a file written from ``dropped_table``; UserError when it is none."""
     names = set(DROPPED_SCHEMA.names) - set(PROBLEM_SCHEMA.names)
     dropped = []
-    for row in _read_table(path, DROPPED_SCHEMA):
+    for row in _read_table(path, DROPPED_SCHEMA).to_pylist():
         why = {name: row.pop(name) for name in names}
         dropped.append(Dropped(_restored(row), **why))
     return dropped
 
 
 def _record(problem: Problem) -> dict[str, Any]:
-    return asdict(problem) | {"extra": json_object(problem.extra)}
+    return vars(problem) | {"extra": json_object(problem.extra)}
 
 
 def _restored(row: dict[str, Any]) -> Problem:
     return Problem(**row | {"extra": json.loads(row["extra"] or "{}")})
 
 
-def _read_table(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
@@ -113,20 +178,19 @@ def _read_table(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise UserError(f"{path}: not a table of problems, it lacks {', '.join(missing)}; curate makes one")
-    rows: list[dict[str, Any]] = table.select(schema.names).cast(schema).to_pylist()
-    return rows
+    return table.select(schema.names).cast(schema)
 
 
-def _parts(source: str, seed: int) -> Iterator[tuple[str, Iterable[RawRow | BadRow]]]:
+def _parts(source: str, seed: int) -> Iterator[tuple[str, Callable[[], Iterable[RawRow | BadRow]]]]:
     """The input's files (or the one data set it is), each with the name to record."""
     prefix, colon, rest = source.partition(":")
     if colon and prefix in ("quickstart", "quickstart-test"):
-        yield source, _generated(source, "test" if prefix == "quickstart-test" else "train", rest, seed)
+        yield source, partial(_generated, source, "test" if prefix == "quickstart-test" else "train", rest, seed)
     elif colon and prefix == "hub":
-        yield source, _hub(source, rest)
+        yield source, partial(_hub, source, rest)
     else:
         for path in _files(source):
-            yield path.name, read_file(path)
+            yield path.name, partial(read_file, path)
 
 
 def _curated(source: str) -> Path | None:
@@ -191,9 +255,12 @@ def _hub(source: str, name: str) -> Iterator[RawRow]:
         yield RawRow(number, columns)
 
 
-def _problems(name: str, rows: Iterable[RawRow | BadRow], fields: FieldNames) -> Iterator[Problem | BadRow]:
-    fits, misfits = 0, 0
+def _problems(
+    name: str, rows: Iterable[RawRow | BadRow], fields: FieldNames, to_the_end: bool
+) -> Iterator[Problem | BadRow]:
+    fits, misfits, unrated = 0, 0, bool(fields.pass_rate)
     misfit: tuple[RawRow, NoColumnError] | None = None
+    columns: list[str] = []
     for row in rows:
         if isinstance(row, BadRow):
             yield row
@@ -204,20 +271,29 @@ def _problems(name: str, rows: Iterable[RawRow | BadRow], fields: FieldNames) ->
             if isinstance(error, NoColumnError):
                 misfits += 1
                 misfit = misfit or (row, error)
-                if not fits and misfits >= _ENOUGH_TO_JUDGE:
+                if not fits and misfits >= _ENOUGH_TO_JUDGE and not to_the_end:
                     break
             else:
                 fits += 1
             yield bad_row(name, row.line, str(error), row.columns)
             continue
         fits += 1
+        if unrated:
+            unrated, columns = problem.pass_rate is None, list(row.columns)
         yield problem
     if misfit and not fits:
         _refuse_columns(name, *misfit)
+    if unrated and columns:
+        where = f"{fields.pass_rate!r} (data.fields.pass_rate)"
+        raise UserError(f"{name}: no row has a number from 0 to 1 in {where}; the columns are: {_listed(columns)}")
+
+
+def _listed(columns: Iterable[str]) -> str:
+    return ", ".join(list(map(str, columns))[:30]) or "none"
 
 
 def _refuse_columns(name: str, row: RawRow, error: NoColumnError) -> None:
-    present = ", ".join(list(map(str, row.columns))[:30]) or "none"
+    present = _listed(row.columns)
     setting = f"data.fields.{error.field}"
     if error.given:
         raise UserError(f"{name}: no column {error.given!r} ({setting}); the columns are: {present}")
@@ -226,9 +302,8 @@ def _refuse_columns(name: str, row: RawRow, error: NoColumnError) -> None:
     )
 
 
-def _refuse_useless(source: str, bad: list[BadRow]) -> None:
-    if not bad:
-        raise UserError(f"{source}: holds no rows; check the input")
-    first = bad[0]
+def _useless(source: str, first: BadRow | None, count: int) -> str:
+    if first is None:
+        return f"{source}: holds no rows; check the input"
     example = f"the first, {first.source}:{first.line}: {first.reason}"
-    raise UserError(f"{source}: none of the {len(bad)} rows is usable; {example}")
+    return f"{source}: none of the {count} rows is usable; {example}"

@@ -16,27 +16,44 @@ from ulorl.curate.result import StepResult
 from ulorl.problem import Dropped, Problem
 from ulorl.recipe import CurateRecipe
 
-_MAX_PROSE_WORDS = 5
+_MAX_STATED_WORDS = 5
+_SENTENCE_WORDS = 3
 _TAIL_CHARS = 4000
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"))
 _FONT = r"\\(?:textbf|text|mathrm|mathbf|bf|textrm|rm|textit|mbox)"
 _OPTION = re.compile(
-    rf"(?:{_FONT}\s?\{{\s?\(?(?P<inside>[A-H])\s?[).:]?\s?\}}|\*\*\(?(?P<bold>[A-H])[).:]?\*\*"
-    rf"|\(\s?(?:{_FONT}\s?\{{)?(?P<round>[A-H])\}}?\s?\)|(?P<plain>[A-H])[).:](?=\s|\\|\$|-?\d))(?:\s|"
+    rf"(?:{_FONT}\s?\{{\s?\(?(?P<inside>[A-H])\s?[).:]\s?\}}|{_FONT}\s?\{{\s?\((?P<opened>[A-H])\s?\}}"
+    # A bare letter in a font is an option only in a font of words: \mathbf{{A}} is a matrix.
+    rf"|\\(?:textbf|text|bf|textrm|mbox)\s?\{{\s?(?P<bare>[A-H])\s?\}}(?![\^_=(])"
+    rf"|\*\*\(?(?P<bold>[A-H])[).:]?\*\*"
+    rf"|\(\s?(?:{_FONT}\s?\{{)?(?P<round>[A-H])\}}?\s?\)|(?P<plain>[A-H])(?:[).]|:(?!\s?[A-Z]\b))(?=\s|\\|\$|-?\d))(?:\s|"
     rf"\\ |\\,|\\;|\\:|\\quad|~|:|[.)](?=\s))*"
 )
+_NAMED = re.compile(r"^[a-z]\w{0,4}=(?!.*=)")
 _TRAILING_OPTION = re.compile(r"(?<=[\d}])\s?\([A-H]\)$")
-_MARKUP = re.compile(r"\\(?:left|right|displaystyle|text|mathrm|textbf|!|,|;|:|quad| )|[\s${}\\()*]|(?<=\d),(?=\d{3})")
+_MARKUP = re.compile(
+    r"\\(?:left|right|displaystyle|text|mathrm|textbf|!|,|;|:|quad| )|\^\{?\\circ\}?"
+    r"|[\s${}\\()*\u00b0]|(?<=\d),(?=\d{3})"
+)
 _UNIT = re.compile(r"(?:\s|\\ |\\,|~|\$)+(?:\\text\s?\{\s?)?[A-Za-z]{3,}(?:\s[A-Za-z]{2,}){0,2}\.?\s?\}?$")
 _TEXT_OPTION = re.compile(rf"{_FONT}\s?\{{\s?\(?[A-H]\s?[).:]\s?(?=[^}}\s])")
-_ANSWER_IS = re.compile(r"\banswer(?:\s(?:is|was|equals|would be)|\s?[:=])[:\s]?", re.IGNORECASE)
+_ANSWER_IS = re.compile(r"\banswer(?:\s(?:is|was|equals|would be)|\s?[:=])[:\s]?|\bchoices?\s?:", re.IGNORECASE)
 _STATEMENT = re.compile(r"^(?:the|so|thus|hence|therefore|then|answer|we)\b", re.IGNORECASE)
 _IS = re.compile(r"\b(?:is equal to|is|are|equals)\b[:\s]")
-_MATRIX = re.compile(r"\\begin\s?\{(?:[pbvVB]?(?:small)?matrix|array)\*?\}|\\(?:p|b)?matrix\b")
-_LINES = re.compile(r"\\begin\s?\{(?:aligned?|gathered|split|cases|enumerate|itemize|tabular)\*?\}|\n.{0,2000}\n")
+_MATRIX = re.compile(r"(?<!\\\{)(?<!\\\{ )\\begin\s?\{(?:[pbvVB]?(?:small)?matrix|array)\*?\}|\\(?:p|b)?matrix\b")
+_LINES = re.compile(r"\\begin\s?\{(?:aligned?|gathered|split|cases|array|enumerate|itemize|tabular)\*?\}|\n.{0,2000}\n")
+_FINITE = re.compile(r"(?<![\\A-Za-z])(?:is|are|was|were|will|can|cannot|should|must|has|have|does|do)(?![A-Za-z])")
 _TEXT = re.compile(rf"{_FONT}\s?\{{([^{{}}]*)\}}")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_SEVERAL = re.compile(
+    r"[,;<>\n&:$]|\\\\|\\(?:begin|text|quad|qquad|le|ge|leq|geq|neq|ne|equiv|pm|mp|cup|in|Rightarrow|to|approx)(?![a-z])"
+    r"|\b(?:and|or|if)\b"
+)
+_LETTER = re.compile(r"[A-Za-z]")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_CALCULATION = re.compile(r"[+*/^]|\d\s?-|\\(?:[dt]?frac|cdot|times|sqrt|div)(?![a-z])")
 _EDGE = " \t\n.,;\u3002"
+_ELLIPSIS = "..."
 
 
 def answers(problems: list[Problem], recipe: CurateRecipe) -> StepResult:
@@ -75,11 +92,11 @@ def answer_fault(answer: str, rule: str, recipe: CurateRecipe) -> tuple[str, str
     words = prose_words(answer[:_TAIL_CHARS])
     if len(answer) > recipe.max_answer_chars:
         detail = f"{len(answer)} characters, at most {recipe.max_answer_chars}: {answer[:80]!r}"
-        is_text = rule == "as given" and len(words) > 2 * _MAX_PROSE_WORDS
+        is_text = rule == "as given" and len(words) > 2 * _MAX_STATED_WORDS
         return ("no_final_answer" if is_text else "answer_too_long"), detail
-    if _LINES.search(answer):
+    if _LINES.search(answer) and not recipe.keep_systems:
         return "structured_answer", f"several lines: {answer[:80]!r}"
-    if len(words) > _MAX_PROSE_WORDS:
+    if len(words) > recipe.max_answer_words or (len(words) >= _SENTENCE_WORDS and _FINITE.search(answer)):
         return "text_answer", f"{len(words)} words: {answer[:80]!r}"
     return None
 
@@ -99,6 +116,10 @@ def short_answer(reference: str) -> tuple[str, str]:
             if stated is not None:
                 text, rule = stated, "stated"
     text, rule = _bare(text, rule)
+    if text.count("=") > 1:
+        value = _end_of_chain(text)
+        if value is not None:
+            return _bare(value, "chain")
     if rule in ("as given", "unwrapped"):
         value = _value_of_statement(text)
         if value is not None:
@@ -149,7 +170,7 @@ def same_text(left: str, right: str) -> bool:
 
 def _spellings(value: str) -> set[str]:
     spellings = {_MARKUP.sub("", form).lower() for form in (value, _UNIT.sub("", value))}
-    return {form.split("=")[-1].replace("dfrac", "frac").replace("tfrac", "frac") for form in spellings} - {""}
+    return {_NAMED.sub("", form).replace("dfrac", "frac").replace("tfrac", "frac") for form in spellings} - {""}
 
 
 def prose_words(answer: str) -> list[str]:
@@ -173,7 +194,7 @@ def _closing_brace(text: str, opening: int) -> int | None:
 
 def _unwrap(text: str) -> str:
     """Without surrounding delimiters of mathematics, white space, and a final stop."""
-    text = text.strip().rstrip(_EDGE)
+    text = _trimmed(text)
     for opening, closing in _WRAPPERS:
         inner = text[len(opening) : -len(closing)]
         if (
@@ -183,13 +204,19 @@ def _unwrap(text: str) -> str:
             and opening not in inner
             and closing not in inner
         ):
-            return inner.strip().rstrip(_EDGE).removesuffix("\\").rstrip()
+            return _trimmed(inner).removesuffix("\\").rstrip()
     found = re.match(rf"{_FONT}\s?(?=\{{)", text)
     if found and text.endswith("}") and _closing_brace(text, found.end()) == len(text) - 1:
         inner = text[found.end() + 1 : -1].strip()
         if not _OPTION.match(text) or len(inner) > 4:
-            return inner.rstrip(_EDGE)
+            return _trimmed(inner)
     return text
+
+
+def _trimmed(text: str) -> str:
+    """Without white space around it and the stop behind it; the dots of 0.333... are no stop."""
+    text = text.strip()
+    return text if text.endswith(_ELLIPSIS) else text.rstrip(_EDGE)
 
 
 def _without_option(text: str) -> str:
@@ -198,6 +225,8 @@ def _without_option(text: str) -> str:
     if found:
         letter = next(group for group in found.groups() if group)
         rest = text[found.end() :].strip().lstrip("=:").strip()
+        if rest.startswith("$ ") and rest.count("$") == 1:
+            rest = rest[2:]
         return rest if rest else letter
     found = _TEXT_OPTION.match(text)
     if found:
@@ -218,9 +247,23 @@ def _stated_answer(text: str) -> str | None:
         return None
     rest = tail[found[-1].end() :].strip().lstrip(":}").strip()
     rest = re.split(r"\.(?:\s|$)|\n", rest, maxsplit=1)[0].strip()
-    if rest.startswith("not ") or not rest or len(prose_words(rest)) > _MAX_PROSE_WORDS:
+    if rest.startswith("not ") or not rest or len(prose_words(rest)) > _MAX_STATED_WORDS:
         return None
     return rest
+
+
+def _end_of_chain(text: str) -> str | None:
+    r"""``S = \pi r^2 = 4\pi`` -> ``4\pi``: the result of a calculation; None where the sides are several statements."""
+    if len(text) > _TAIL_CHARS or _SEVERAL.search(text):
+        return None
+    first, *middle, last = (side.strip() for side in text.split("="))
+    if not last or not any(_CALCULATION.search(side) for side in middle):
+        return None
+    if any(side.count("{") != side.count("}") or side.count("(") != side.count(")") for side in (first, *middle, last)):
+        return None
+    # x/2 = y/3 = z/4 is a line, not a calculation.
+    named = not _CALCULATION.search(first) and not any(first in side for side in middle)
+    return last if named or not _LETTER.search(_COMMAND.sub(" ", last)) else None
 
 
 def _value_of_statement(text: str) -> str | None:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 _MAX_CHARS = 20_000
 _MAX_MARKERS = 500
 _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10}
+_SMALL_ROMAN_SIGNS = "\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179"
 _ROMAN_SIGNS = "\u2160\u2161\u2162\u2163\u2164\u2165\u2166\u2167\u2168\u2169"
 _CIRCLED = "\u2460\u2461\u2462\u2463\u2464\u2465\u2466\u2467\u2468\u2469"
-_TOKEN = rf"\d{{1,2}}|[ivx]{{1,4}}|[IVX]{{1,4}}|[{_ROMAN_SIGNS}]|[a-hA-H]"
+_TOKEN = rf"\d{{1,2}}|[ivx]{{1,4}}|[IVX]{{1,4}}|[{_ROMAN_SIGNS}{_SMALL_ROMAN_SIGNS}]|[a-hA-H]"
 _FONT = r"\\(?:textbf|text|mathrm|mathbf|bf|rm|textrm|mbox)"
 _BEFORE = rf"(?:(?:\*\*|\$|\\\\\(|\\\(|{_FONT} ?\{{|\{{{_FONT} |\{{) ?){{0,3}}"
 _MARKER = re.compile(
@@ -30,8 +31,11 @@ _MARKER = re.compile(
     r"|\*{0,2}(?P<glued>[pP]\d{1,2})\.?\*{0,2}(?=[.\s])"
     rf"|\\item\s?\[[^\]\n]{{0,8}}?(?P<item>{_TOKEN})[^\]\n]{{0,3}}\]"
     r"|\\item(?P<plain_item>)(?!\w)"
-    r")(?:\}|\*\*|\$|\\\\\)|\\\))?"
+    r"|(?P<bare>[A-E])(?=\*{0,2}[ \t]{1,4}[^\s&])"
+    r")(?:\}|\*{1,2}|\$|\\\\\)|\\\))?"
 )
+_SCATTERED = re.compile(r"\\{1,2}\( ?\( ?\\{1,2}\) ?([\dA-Za-z\u2160-\u2179]{1,4}) ?\\{1,2}\( ?\) ?\\{1,2}\)")
+"""A label whose brackets are each set as mathematics: \\\\((\\\\)I\\\\()\\\\)."""
 _REFERRING = re.compile(
     r"(?:\b(?:in|of|from|parts?|conditions?|equations?|cases?|by|and|to|using|formulas?|questions?|"
     r"statements?|with|on"
@@ -39,6 +43,7 @@ _REFERRING = re.compile(
     r"\\right)$",
     re.IGNORECASE,
 )
+_SPACING = re.compile(r"\\(?:q?quad|hspace\{[^{}]{0,12}\}|\\|[,;: ])$")
 _STOP = ".;:?!\uff0c\u3002\uff1b\uff1a\uff1f,"
 
 
@@ -66,7 +71,7 @@ class _Marker:
 
 def find_enumerations(text: str) -> list[Enumeration]:
     """Every list of two labels or more, in order of their starts."""
-    text = text[-_MAX_CHARS:]
+    text = _SCATTERED.sub(r"(\1)", text[-_MAX_CHARS:])
     by_style: dict[tuple[str, str], list[_Marker]] = {}
     for marker in _markers(text):
         by_style.setdefault((marker.family, marker.bracket), []).append(marker)
@@ -85,10 +90,13 @@ def _markers(text: str) -> Iterator[_Marker]:
             items += 1
             yield _Marker("item", bracket, items, str(items), match.start(), match.end())
             continue
-        at_line_start, before = _context(text, match.start())
+        start = match.start()
+        if match[0].startswith("$ ") and text.count("$", 0, start) % 2:
+            start += 2  # the sign closes what stands before the label
+        at_line_start, before = _context(text, start)
         for family, ordinal in _readings(label):
             if _stands_free(family, bracket, at_line_start, before):
-                yield _Marker(family, bracket, ordinal, label, match.start(), match.end())
+                yield _Marker(family, bracket, ordinal, label, start, match.end())
 
 
 def _context(text: str, start: int) -> tuple[bool, str]:
@@ -104,10 +112,14 @@ def _stands_free(family: str, bracket: str, at_line_start: bool, before: str) ->
         return True
     stripped = before.rstrip()
     after_stop = stripped[-1:] in _STOP if stripped else True
+    if bracket == "bare":
+        return False
+    if bracket == "half" and before.count("(") > before.count(")"):
+        return False
     if bracket == "paren":
-        return after_stop or not _REFERRING.search(before)
+        return after_stop or bool(_SPACING.search(before)) or not _REFERRING.search(before)
     if family == "ALPHA":
-        return before[-1:].isspace() or before[-1:] in "$;,."
+        return before[-1:].isspace() or before[-1:] in "$;,." or bool(_SPACING.search(before))
     return after_stop and stripped[-1:] != "," and (before[-1:].isspace() or before[-1:] in ";:?!")
 
 
@@ -116,6 +128,8 @@ def _readings(label: str) -> list[tuple[str, int]]:
         return [("circled", _CIRCLED.index(label[0]) + 1)]
     if label[0] in _ROMAN_SIGNS:
         return [("ROMAN", _ROMAN_SIGNS.index(label[0]) + 1)]
+    if label[0] in _SMALL_ROMAN_SIGNS:
+        return [("roman", _SMALL_ROMAN_SIGNS.index(label[0]) + 1)]
     if label[0] in "pP":
         return [("glued", int(label[1:]))]
     if label.isdigit():

@@ -21,6 +21,9 @@ _SYNONYMS = {
     **dict.fromkeys(("cdot", "times"), "*"),
     **dict.fromkeys(("dfrac", "tfrac", "cfrac"), "\\frac"),
     **dict.fromkeys(("ldots", "dots", "cdots", "dotsc", "dotsb"), "..."),
+    "equal": "=",
+    "plus": "+",
+    "minus": "-",
     "lt": "<",
     "gt": ">",
     "div": "/",
@@ -93,6 +96,12 @@ _DRAWINGS = (
     (r"\begin{asy}", r"\end{asy}"),
     (r"\begin{tikzpicture}", r"\end{tikzpicture}"),
 )
+_IN_PARENTHESES = re.compile(r"\([^()]{5,160}\)")
+_CONTEST = re.compile(
+    r"\b(?:Olympiad|Competition|Contest|Exam|Examination|League|Test|Trial|Championship|Tournament|Selection|AHSME|AIME|"
+    r"IMO|AMC|Round)\b"
+)
+_WHICH_ONE = re.compile(r"\b(?:\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b")
 _MAX_CHARS = 20_000
 
 
@@ -122,14 +131,15 @@ def exact_key(text: str) -> bytes:
 
 
 def features(text: str) -> Features:
-    """Words and numbers of the first 20,000 characters, drawings left out."""
-    text = without_drawings(text)[:_MAX_CHARS]
+    """Words and numbers of the first 20,000 characters, drawings and credits left out."""
+    text = without_credits(without_drawings(text)[:_MAX_CHARS])
     words = _words(text)
     return Features(frozenset(words), frozenset(_numbers(text, words)))
 
 
 def number_list(text: str) -> list[str]:
     """Every number of the text, in figures or in words (zero and one only in figures)."""
+    text = without_credits(text)
     return _numbers(text, _words(text))
 
 
@@ -149,6 +159,15 @@ def without_drawings(text: str) -> str:
             head, *rest = text.split(opening)
             text = head + " ".join(part.partition(closing)[2] if closing in part else part for part in rest)
     return text
+
+
+def without_credits(text: str) -> str:
+    """The text without "(From the 41st ... Exam, 1990)", whose numbers are not the problem's."""
+    if "(" not in text or not _CONTEST.search(text):
+        return text
+    return _IN_PARENTHESES.sub(
+        lambda found: "" if _CONTEST.search(found[0]) and _WHICH_ONE.search(found[0]) else found[0], text
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -1,25 +1,25 @@
 """The funnel: how many rows came in, which step dropped how many for which reason, how many came out.
 
-Invariant: for every step, rows in = rows out + rows dropped (asserted where the funnel is made). A funnel is
-plain JSON. Does not run steps (``stage``).
+Invariants: rows in = rows out + rows dropped, for every step and for the whole (asserted where the funnel is made);
+each step begins with what the step before it left. A funnel is plain JSON. Does not run steps (``stage``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ulorl.curate.reasons import REASONS
-from ulorl.errors import UserError
 from ulorl.problem import Dropped
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 EXAMPLES = 3
 _EXAMPLE_CHARS = 300
+_PAGE_CHARS = 160
 
 
 def step_entry(
@@ -43,8 +43,37 @@ def step_entry(
     }
 
 
+def merge_entries(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The entry of one step for two batches of rows, those of ``first`` before those of ``second``."""
+    assert first["step"] == second["step"], (first["step"], second["step"])
+    counts = Counter(first["dropped"]) + Counter(second["dropped"])
+    notes = Counter(first["notes"])
+    notes.update(second["notes"])
+    reasons = sorted(first["examples"].keys() | second["examples"].keys())
+    examples = {why: (first["examples"].get(why, []) + second["examples"].get(why, []))[:EXAMPLES] for why in reasons}
+    return {
+        "step": first["step"],
+        "rows_in": first["rows_in"] + second["rows_in"],
+        "rows_out": first["rows_out"] + second["rows_out"],
+        "dropped": dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+        "notes": dict(notes),
+        "examples": examples,
+    }
+
+
+def check_conservation(funnel: dict[str, Any], kept: int, dropped: int) -> None:
+    """Assert that no row was lost: between steps, in a step, and in the files, which hold ``kept`` and ``dropped``."""
+    left = funnel["rows_in"]
+    for entry in funnel["steps"]:
+        lost = sum(entry["dropped"].values())
+        assert entry["rows_in"] == left == entry["rows_out"] + lost, f"{entry['step']}: rows were lost: {entry}"
+        left = entry["rows_out"]
+    assert left == funnel["rows_out"] == kept, f"{left} rows left by the steps, {kept} in the file"
+    assert funnel["rows_in"] == kept + dropped, f"{funnel['rows_in']} rows in, {kept} kept and {dropped} dropped"
+
+
 def render_funnel(funnel: dict[str, Any]) -> Table:
-    """The funnel as a table for the terminal; under each reason, its first example."""
+    """The funnel as a table for the terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -53,33 +82,61 @@ def render_funnel(funnel: dict[str, Any]) -> Table:
     table.add_column("dropped because", no_wrap=True)
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("left", justify="right", no_wrap=True)
-    # The example takes what width is left; a terminal of 80 columns shows the beginning of it.
-    table.add_column("for example", ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column("notes", ratio=1)
     for entry in funnel["steps"]:
-        notes = Text("; ".join(f"{name}: {value}" for name, value in entry["notes"].items()), style="dim")
+        notes = Text(_notes(entry), style="dim")
         table.add_row(entry["step"], "" if entry["dropped"] else "-", "", f"{entry['rows_out']:,}", notes)
         for reason, count in entry["dropped"].items():
-            example = entry["examples"][reason][0]
-            shown = " ".join(f"{example['detail']}: {example['problem']}".split())
-            table.add_row("", reason, f"{count:,}", "", Text(shown))
+            table.add_row("", reason, f"{count:,}", "", "")
     return table
 
 
-def explain(directory: Path, identity: str) -> str:
-    """One row's story, found by its id or its ``source_id``. UserError when there is no such row."""
-    from ulorl.rows import read_dropped_table, read_problem_table
+def render_examples(funnel: dict[str, Any], most: int = EXAMPLES) -> Text:
+    """Up to ``most`` dropped rows of each reason, with why and the problem on a line each, for the terminal.
 
-    kept = read_problem_table(directory / "problems.parquet")
-    lost = read_dropped_table(directory / "dropped.parquet")
-    stories = [_story(row.problem, row) for row in lost if identity in (row.problem.id, row.problem.source_id)]
-    stories += [_story(problem, None) for problem in kept if identity in (problem.id, problem.source_id)]
-    because_of = [row for row in lost if row.other_id == identity]
-    if not stories:
-        raise UserError(f"{directory}: no row has the id or source_id {identity!r}; ids are in problems.parquet")
-    if because_of:
-        listed = "".join(f"\n  {row.problem.id} ({row.step}: {row.reason}, {row.detail})" for row in because_of[:20])
-        stories.append(f"{len(because_of)} rows were dropped because of it:{listed}")
-    return "\n\n".join(stories)
+    To be printed without wrapping: a terminal shows what fits, funnel.md more.
+    """
+    from rich.text import Text
+
+    text = Text()
+    for entry in funnel["steps"]:
+        for reason in entry["dropped"]:
+            text.append(f"{entry['step']}: {reason}\n", style="bold")
+            for example in entry["examples"][reason][:most]:
+                text.append(f"  {example['id']}  {_line(example['detail'])}\n      {_line(example['problem'])}\n")
+    return text
+
+
+def funnel_page(funnel: dict[str, Any]) -> str:
+    """The funnel in Markdown: a table, then each reason with its meaning and its examples."""
+    lines = ["# Funnel", "", f"{funnel['rows_in']} rows in, {funnel['rows_out']} out.", ""]
+    lines += [f"- {_line(message)}" for message in funnel["messages"]] + ([""] if funnel["messages"] else [])
+    lines += [*funnel_table(funnel), ""]
+    for entry in funnel["steps"]:
+        for reason, count in entry["dropped"].items():
+            lines += [f"## {entry['step']}: {reason} ({count})", "", REASONS[entry["step"], reason], ""]
+            for example in entry["examples"][reason]:
+                other = f", because of `{_code(example['other_id'])}`" if example["other_id"] else ""
+                lines += [
+                    f"- `{_code(example['id'])}`{other}: {_prose(example['detail'])}",
+                    f"  - problem: `{_code(example['problem'])}`",
+                    f"  - answer: `{_code(example['answer'])}`",
+                ]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def funnel_table(funnel: dict[str, Any]) -> list[str]:
+    """The lines of a Markdown table of steps, reasons and counts."""
+    lines = ["| step | reason | rows | left | notes |", "|---|---|---|---|---|"]
+    for entry in funnel["steps"]:
+        lines.append(f"| {entry['step']} | | | {entry['rows_out']} | {_notes(entry)} |")
+        lines += [f"| | {reason} | {count} | | |" for reason, count in entry["dropped"].items()]
+    return lines
+
+
+def _notes(entry: dict[str, Any]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in entry["notes"].items())
 
 
 def _example(row: Dropped) -> dict[str, str | None]:
@@ -93,22 +150,17 @@ def _example(row: Dropped) -> dict[str, str | None]:
     }
 
 
-def _story(problem: Any, dropped: Dropped | None) -> str:
-    lines = [f"{problem.id}  from {problem.source}, there {problem.source_id}", f"problem: {problem.problem}"]
-    if problem.original_problem:
-        lines.append(f"  was: {problem.original_problem}")
-    lines.append(f"answer: {problem.answer}")
-    if problem.original_answer:
-        lines.append(f"  was: {problem.original_answer}")
-    for name in ("kind", "multiplicity", "pass_rate"):
-        value = getattr(problem, name)
-        if value is not None:
-            lines.append(f"{name}: {value}")
-    if dropped is None:
-        lines.append("kept")
-    else:
-        lines.append(f"dropped by {dropped.step}: {dropped.reason} ({dropped.detail})")
-        lines.append(f"  {REASONS[dropped.step, dropped.reason]}")
-        if dropped.other_id:
-            lines.append(f"  because of: {dropped.other_id}")
-    return "\n".join(lines)
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _code(text: str) -> str:
+    """``text`` on one line, as it can stand between backticks."""
+    line = _line(text).replace("`", "'")
+    return line if len(line) <= _PAGE_CHARS else line[:_PAGE_CHARS] + " ..."
+
+
+def _prose(text: str) -> str:
+    """``text`` on one line in which Markdown and HTML mean nothing."""
+    line = _line(text)[:_EXAMPLE_CHARS]
+    return "".join("\\" + letter if letter in "\\`*_[]<>#|$" else letter for letter in line)

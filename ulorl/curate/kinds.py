@@ -1,75 +1,50 @@
 r"""Third step: what kind of problem is it, and is it of a kind that has one short answer?
 
 Rules only, tried from the most to the least certain: multiple choice, several parts, proof, yes/no, missing
-figure, open-ended; else short answer. Invariants: only the text and the reference decide; every rule is
-linear in the text and looks at its last 20,000 characters at most.
+figure, open-ended, nothing asked; else short answer. A rule that cannot be certain says so (``Finding.certain``),
+and a language model decides those rows where one is configured (``ask``). Invariants: only the text and the
+reference decide; every rule is linear in the text and looks at its last 20,000 characters at most.
 
-Does not rewrite (``rewrite``): multiple choice and yes/no problems go on with their kind in ``Problem.kind``.
+Does not rewrite (``rewrite``): multiple choice, proofs and yes/no problems go on with their kind in
+``Problem.kind``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
-from ulorl.curate.answers import option_letter, same_text, short_answer
-from ulorl.curate.enumeration import Enumeration, find_enumerations
+from ulorl.curate.choices import choice_evidence
+from ulorl.curate.enumeration import find_enumerations
 from ulorl.curate.features import without_drawings
+from ulorl.curate.figures import figure_evidence
+from ulorl.curate.parts import parts_evidence
 from ulorl.curate.reasons import drop
 from ulorl.curate.result import StepResult
-from ulorl.curate.tasks import asking_paragraphs, asks, question_sentences, starts_task
+from ulorl.curate.tasks import asks, sentences, starts_task
+from ulorl.curate.yes_no import asks_yes_no
 from ulorl.problem import Dropped, Problem
 
-Kind = Literal["short_answer", "multi_part", "multiple_choice", "proof", "true_false", "open_ended", "missing_figure"]
-DROPPED_KINDS: tuple[Kind, ...] = ("multi_part", "proof", "open_ended", "missing_figure")
+Kind = Literal[
+    "short_answer", "multi_part", "multiple_choice", "proof", "true_false", "open_ended", "missing_figure", "other"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+DROPPED_KINDS: tuple[Kind, ...] = ("multi_part", "open_ended", "missing_figure", "other")
+REWRITTEN_KINDS: tuple[Kind, ...] = ("multiple_choice", "proof", "true_false")
+
+
+class Finding(NamedTuple):
+    """What the rules say of one problem. ``certain`` is False where a reader could well disagree."""
+
+    kind: Kind
+    evidence: str
+    certain: bool = True
+
 
 _MAX_CHARS = 20_000
-_WHICH = re.compile(
-    r"\b(?:which|what) (?:\w+ ){0,3}(?:of|among) (?:the )?(?:following|these|those|statements|propositions)\b"
-    r"|\bamong the (?:following|\w+ statements)\b|\b(?:correct|true|false|"
-    r"incorrect) (?:\w+ ){0,2}(?:statement|proposition|"
-    r"conclusion|option|choice|answer)s?\b|\bfollowing (?:\w+ ){0,3}(?:is|are) (?:\w+ )?(?:correct|true|"
-    r"false|incorrect)"
-    r"|\bwhich (?:\w+ ){0,2}(?:statement|conclusion|option|choice|proposition)s?\b|(?:serial|"
-    r"sequence) numbers?\b"
-    r"|\u4e0b\u5217|\u4ee5\u4e0b",
-    re.IGNORECASE,
-)
-_CONDITIONS = re.compile(
-    r"(?:satisf\w+|conditions?|properties|property|rules?|such that|statements?|following holds?|facts?|"
-    r"steps|operations?|"
-    r"moves?|defined|axioms|ways|where|if|constraints?|clues|requirements?|information|types?|"
-    r"known that|criteria|game|has|have)"
-    r"[^.?!]{0,80}$",
-    re.IGNORECASE,
-)
-_WHICH_WORDS = (
-    "which",
-    "among",
-    "correct",
-    "true",
-    "false",
-    "following",
-    "number",
-    "\u4e0b\u5217",
-    "\u4ee5\u4e0b",
-    "what",
-)
 _PROOF_WORDS = ("prove", "show", "demonstrate", "verify", "\u8bc1\u660e", "\u6c42\u8bc1")
-_FIGURE_WORDS = (
-    "diagram",
-    "figure",
-    "picture",
-    "drawing",
-    "illustrat",
-    "image",
-    "shown",
-    "depict",
-    "drawn",
-    "graph",
-    "seen",
-)
 _PROOF = re.compile(
     r"(?:^|[.,;:?!]\s{0,3}|\n\s{0,9}|\b(?:then|and|to|also|please|\)) )"
     r"(?:\(?prove|show|demonstrate|verify) (?:that|the|this|:|if|for|using|there|also)|^prove\b|\bprove[:,]|"
@@ -79,47 +54,24 @@ _PROOF = re.compile(
 _VALUE_ASKED = re.compile(
     r"\b(?:find|determine|calculate|compute|evaluate|what (?:is|are)|how many|how much)\b", re.IGNORECASE
 )
-_YES_NO = re.compile(
-    r"^(?:[^.?!]{0,160}[,:] )?(?:then |so |but |and )?(?:is|are|was|were|does|do|did|can|could|will|"
-    r"would|must|has|have|"
-    r"should|may)(?! not\b) ",
+_VALUE_TASK = re.compile(
+    r"^(?:[^.?!]{0,200}[,;] )?(?:(?:and|also|then|please) )?(?:find|determine|calculate|compute|evaluate|"
+    r"what (?:is|are)|how (?:many|much))\b(?! (?:whether|if)\b)",
     re.IGNORECASE,
 )
-_WHETHER = re.compile(
-    r"^(?:[^.?!]{0,160}[,:] )?(?:prove or disprove|true or false|is it true|(?:determine|decide|state|"
-    r"judge|verify|find out)"
-    r" (?:whether|if))\b",
+_COMPLETES = re.compile(
+    r"\\q?quad\b|\\boxed\b|_{2}|\( ?\)|\bto be (?:found|calculated|determined)\b|=\s?[$\\)]{0,3}\s?\.?\s*$|"
+    r"(?:^|[.;]\s{1,3}|\n)(?:expand|enter|add|subtract|multiply|divide|formulate|restore|round|rewrite|approximate|count)\b",
     re.IGNORECASE,
 )
 _YES_NO_ANSWER = re.compile(
-    r"^\W*(?:\\(?:text|textbf|mathrm)\s?\{)?\W*(?:yes|no|true|false|not? (?:possible|exists?|"
-    r"necessarily)|impossible|possible|"
-    r"it is (?:not )?(?:possible|true)|cannot|\u662f|\u5426)\b",
+    r"^\W{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\W{0,6}(?:yes|"
+    r"no(?! (?:real |integer |positive |such |other )?(?:solution|root|value)s?\b)|true|false|not (?:possible|exists?|"
+    r"necessarily|true|always)|impossible|possible|(?:there )?(?:does not|doesn't|do not|exists)|"
+    r"it is (?:not )?(?:possible|true)|cannot|can not|incorrect|correct|\u662f|\u5426)\b",
     re.IGNORECASE,
 )
-_IMAGE = re.compile(r"!\[[^\]]{0,200}\]\(|<image>|<img\b|\\includegraphics|\[image\]", re.IGNORECASE)
-_FIGURE = re.compile(
-    r"\b(?:in|from|see|on) the (?:\w+ ){0,3}(?:diagram|figure|picture|drawing|illustration|image|"
-    r"graph shown)\b"
-    r"|\bas (?:is )?(?:shown|illustrated|pictured|depicted|drawn|seen)\b(?! that)"
-    r"|\b(?:shown|pictured|depicted|drawn|illustrated) (?:below|above|here|to the right|at right|in the)\b"
-    r"|\bthe (?:diagram|figure|picture|illustration)s? (?:below|above|shows?|at right|to the right)\b"
-    r"|\b(?:diagram|figure|picture|illustration) (?:below|above|shows)\b",
-    re.IGNORECASE,
-)
-_DRAWING = re.compile(r"\[asy\]|\\begin\{(?:tikzpicture|picture|array|tabular)|\|\s?-{3,}|\\hline", re.IGNORECASE)
-_UNNAMED = re.compile(
-    r"\b(?:shaded|gray|grey|coloured|colored|dark(?:er)?|marked|blackened|"
-    r"unshaded) (?:\w+ ){0,2}(?:regions?|areas?|parts?|"
-    r"portions?|triangles?|squares?|figures?|angles?|segments?|sections?|circles?|rectangles?|cells?)\b|"
-    r"\bquestion mark\b",
-    re.IGNORECASE,
-)
-_ASKED_NAME = re.compile(
-    r"(?:value|measure|length|size|degrees?|area|number) (?:\w+ ){0,6}?(?:of|by|for) (?:angle )?"
-    r"\$?(?:\\\()?\s?(?:\\angle\s?)?([a-zA-Z])\s?(?:\\\))?\$?\s?(?:is|\?|:|=|,|\.|in\b|$)",
-    re.IGNORECASE,
-)
+_MAX_VALUE_CHARS = 60
 _OPEN = re.compile(
     r"(?:^|[.;:?!]\s{0,3}|\n\s{0,9})(?:explain (?:how|why|what)|describe (?:how|a|an|all the ways)|"
     r"construct\b|give an? "
@@ -138,13 +90,29 @@ _CLOSED = re.compile(
 )
 
 
-def kinds(problems: list[Problem]) -> StepResult:
-    """Write the kind of every row; rows of a kind without one short answer are dropped."""
+def kinds(
+    problems: Sequence[Problem], decide: Callable[[Sequence[Problem]], Mapping[str, Kind]] | None = None
+) -> StepResult:
+    """Write the kind of every row; rows of a kind without one short answer are dropped.
+
+    ``decide`` (a language model) receives the rows of which the rules are not certain and returns id -> kind for
+    those it could decide; the others keep the kind of the rules.
+    """
+    found = [classify(one.problem, one.answer, one.original_answer) for one in problems]
+    unsure = [one for one, finding in zip(problems, found, strict=True) if not finding.certain]
+    decided = decide(unsure) if decide is not None and unsure else {}
     kept: list[Problem] = []
     dropped: list[Dropped] = []
-    notes: dict[str, int] = {}
-    for problem in problems:
-        kind, evidence = classify(problem.problem, problem.answer, problem.original_answer)
+    notes = {"kinds the rules are not certain of": len(unsure)}
+    if decide is not None:
+        notes["kinds a model decided"] = len(decided)
+        notes["kinds a model did not name"] = len(unsure) - len(decided)
+        notes["kinds a model changed"] = 0
+    for problem, finding in zip(problems, found, strict=True):
+        kind, evidence, _ = finding
+        if decided.get(problem.id, kind) != kind:
+            kind, evidence = decided[problem.id], f"a model's reading; the rules said {kind}"
+            notes["kinds a model changed"] += 1
         problem = replace(problem, kind=kind)  # noqa: PLW2901
         if kind in DROPPED_KINDS:
             dropped.append(drop(problem, "kinds", kind, evidence))
@@ -154,30 +122,34 @@ def kinds(problems: list[Problem]) -> StepResult:
     return StepResult(kept, dropped, notes=notes)
 
 
-def classify(problem: str, answer: str = "", original_answer: str | None = None) -> tuple[Kind, str]:
-    """(kind, the evidence for it)."""
+def classify(problem: str, answer: str = "", original_answer: str | None = None) -> Finding:
+    """The kind of one problem, the evidence for it, and whether the rules are certain."""
     text = without_drawings(problem[-_MAX_CHARS:]).strip()
     reference = original_answer or answer or ""
     enumerations = find_enumerations(text)
-    evidence = choice_evidence(text, reference, enumerations)
+    evidence, certain = choice_evidence(text, reference, enumerations)
     if evidence:
-        return "multiple_choice", evidence
-    evidence = _several_answers(reference, enumerations) or _several_parts(text, enumerations)
+        return Finding("multiple_choice", evidence, certain)
+    evidence, sure = parts_evidence(text, reference, answer or "", enumerations)
     if evidence:
-        return "multi_part", evidence
+        return Finding("multi_part", evidence, sure)
     if _mentions(text, _PROOF_WORDS) and _PROOF.search(text) and "prove or disprove" not in text.lower():
-        outside = _PROOF.sub(" ", text)
-        if not (_VALUE_ASKED.search(outside) and answer):
-            return "proof", "asks for a proof and for no value"
-    if _is_yes_no(text, answer):
-        return "true_false", "a yes/no question without another question"
-    evidence = "" if len(text) < len(problem.strip()) else _missing_figure(text)
+        valued = answer and _VALUE_ASKED.search(_PROOF.sub(" ", text))
+        if not valued and not any(_VALUE_TASK.match(sentence) for sentence in sentences(text)):
+            return Finding("proof", "asks for a proof and for no value")
+        certain = False
+    answered = bool(_YES_NO_ANSWER.match(answer or ""))
+    yes_no, alone = _yes_no_questions(text)
+    if yes_no and (answered or alone):
+        return Finding("true_false", "a yes/no question without another question", answered or not _is_value(answer))
+    evidence, sure = ("", True) if len(text) < len(problem.strip()) else figure_evidence(text)
     if evidence:
-        return "missing_figure", evidence
+        return Finding("missing_figure", evidence, sure)
+    certain = certain and sure
     found = _OPEN.search(text)
     if found and not _VALUE_ASKED.search(text) and not _CLOSED.search(text):
-        return "open_ended", f"asks for one of many answers: {found[0].strip()!r}"
-    return "short_answer", ""
+        return Finding("open_ended", f"asks for one of many answers: {found[0].strip()!r}", False)
+    return Finding("short_answer", "", certain and _clearly_asks(text))
 
 
 def _mentions(text: str, words: tuple[str, ...]) -> bool:
@@ -186,125 +158,23 @@ def _mentions(text: str, words: tuple[str, ...]) -> bool:
     return any(word in lowered for word in words)
 
 
-def options(enumerations: list[Enumeration]) -> Enumeration | None:
-    """The list of lettered options, if there is one: three or more, no tasks, nothing asked after it."""
-    for enumeration in reversed(enumerations):
-        if enumeration.family not in ("ALPHA", "alpha") or len(enumeration.parts) < 3:
-            continue
-        if any(starts_task(part) for part in enumeration.parts):
-            continue
-        if any(asks(part) for part in enumeration.parts[-1:]) or not enumeration.preamble:
-            continue
-        if all(enumeration.parts) and max(len(part) for part in enumeration.parts) <= 400:
-            return enumeration
-    return None
+def _is_value(answer: str | None) -> bool:
+    """Whether a reference is a number or an expression with one, not words."""
+    return bool(answer and len(answer) < _MAX_VALUE_CHARS and re.search(r"\d", answer))
 
 
-def choice_evidence(text: str, reference: str, enumerations: list[Enumeration]) -> str:
-    """Why the problem is multiple choice; empty if it is not."""
-    lettered = options(enumerations)
-    if lettered is not None and (
-        lettered.family == "ALPHA" or any(same_text(part, short_answer(reference)[0]) for part in lettered.parts)
-    ):
-        return f"options {', '.join(lettered.labels)}"
-    which = _WHICH.search(text) if _mentions(text, _WHICH_WORDS) else None
-    if which:
-        for enumeration in enumerations:
-            statements = len(enumeration.parts) >= 3 and enumeration.family not in ("alpha", "ALPHA", "glued")
-            if statements and not any(starts_task(part) for part in enumeration.parts[:-1]):
-                return f"{which[0]!r} over the numbered statements {', '.join(enumeration.labels)}"
-        if re.fullmatch(r"[A-H](?:\s?,\s?[A-H])*", reference.strip()) and len(reference.strip()) > 1:
-            return f"{which[0]!r}, and the reference {reference!r} names options"
-    if option_letter(reference) and len(reference) > 1 and re.match(r"^\W*(?:\\\w+\s?\{)?\W*[A-E]\s?[).]", reference):
-        return f"the reference {reference[:40]!r} names an option"
-    return ""
+def _yes_no_questions(text: str) -> tuple[bool, bool]:
+    """(whether there is a yes/no question, whether nothing else is asked)."""
+    parts = sentences(text)
+    yes_no = [one for one in parts if asks_yes_no(one)]
+    if not yes_no:
+        return False, False
+    others = [one for one in parts if one not in yes_no and starts_task(one, strict=True)]
+    return True, not others and not re.search(
+        r"\bhow (?:many|much)\b|\bif (?:so|not|yes|it (?:does|is|exists)|such)\b", text, re.IGNORECASE
+    )
 
 
-def _several_answers(reference: str, enumerations: list[Enumeration]) -> str:
-    for answered in find_enumerations(reference[:_MAX_CHARS]):
-        for enumeration in enumerations:
-            if enumeration.family == answered.family and len(answered.parts) >= 2 and not answered.preamble:
-                return f"the reference answers the parts {', '.join(answered.labels)}"
-    return ""
-
-
-def _several_parts(text: str, enumerations: list[Enumeration]) -> str:
-    for enumeration in enumerations:
-        tasks = sum(starts_task(part) for part in enumeration.parts)
-        listed = ", ".join(enumeration.labels)
-        if enumeration.family == "glued":
-            return f"several problems in one text: {listed}"
-        if tasks >= 2:
-            return f"{tasks} of the parts {listed} ask something"
-        if _preamble_asks(enumeration):
-            return f"one task put to each of the parts {listed}"
-    paragraphs = asking_paragraphs(text)
-    if len(paragraphs) >= 2:
-        return f"{len(paragraphs)} paragraphs ask something"
-    questions = question_sentences(text)
-    if len(questions) >= 2:
-        return f"{len(questions)} questions: {questions[-1][:80]!r}"
-    return ""
-
-
-def _preamble_asks(enumeration: Enumeration) -> bool:
-    """Calculate: (1) .. (2) .. - a task before a list whose parts are bare expressions, and none after it."""
-    if any(starts_task(part) for part in enumeration.parts):
-        return False
-    if enumeration.family in ("circled", "ALPHA"):
-        return False
-    preamble = re.sub(r"\([^()]{0,200}\)$", "", enumeration.preamble.rstrip(" \n*$")).rstrip()
-    if not preamble:
-        return all(len(part) < 300 for part in enumeration.parts) and enumeration.family in (
-            "decimal",
-            "alpha",
-        )
-    last = re.split(r"(?<=[.?!])\s", preamble)[-1]
-    if not starts_task(last, strict=True) or asks(enumeration.parts[-1]):
-        return False
-    if preamble.endswith("?"):
-        return bool(re.search(r"following (?:conditions|cases|situations|expressions|equations)", last, re.IGNORECASE))
-    return (preamble[-1:] in ":;,\uff1a" and not _CONDITIONS.search(last)) or not re.search(r"[.?!:,]$", preamble)
-
-
-def _is_yes_no(text: str, answer: str) -> bool:
-    sentences = [part.strip() for part in re.split(r"(?<=[.?!])\s|\n", text) if part.strip()]
-    yes_no = [
-        sentence
-        for sentence in sentences
-        if _WHETHER.match(sentence) or (sentence.endswith("?") and _YES_NO.match(sentence))
-    ]
-    if _YES_NO_ANSWER.match(answer or ""):
-        return True
-    if not yes_no or (answer and re.search(r"\d", answer) and len(answer) < 60):
-        return False
-    others = [sentence for sentence in sentences if sentence not in yes_no and starts_task(sentence, strict=True)]
-    return not others and not re.search(r"\bhow (?:many|much)\b|\bif so\b", text, re.IGNORECASE)
-
-
-def _missing_figure(text: str) -> str:
-    if not _mentions(text, _FIGURE_WORDS) or _DRAWING.search(text):
-        return ""
-    figure = _FIGURE.search(text)
-    if figure is None:
-        return ""
-    image = _IMAGE.search(text)
-    if image:
-        return f"{figure[0]!r}, and the image {image[0]!r} is not in the text"
-    asked = _ASKED_NAME.search(text)
-    if asked:
-        name = asked[1]
-        before = text[: asked.start(1)]
-        if not re.search(
-            rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])\s?(?:\^|=|\+|-|[(]|\\|$|\S)",
-            _without_points(before, name),
-        ):
-            return f"{figure[0]!r}, and {name} is defined nowhere in the text"
-    if _UNNAMED.search(text) and len(text) < 300:
-        return f"{figure[0]!r}, and a part that only the figure shows"
-    return ""
-
-
-def _without_points(text: str, name: str) -> str:
-    """``text`` without the words in which a single letter is an article or a pronoun."""
-    return re.sub(r"\b(?:a|I|A)\b(?=\s[a-z])", " ", text) if name in "aAI" else text
+def _clearly_asks(text: str) -> bool:
+    """Whether one thing is asked in so many words."""
+    return text.count("?") < 2 and (asks(text) or starts_task(text) or bool(_COMPLETES.search(text)))

@@ -5,7 +5,7 @@ Invariants:
   except Unicode NFC, NUL and line endings;
 - elsewhere only white space at line ends, runs of blank lines, HTML mark-up and HTML entities change; an
   angle bracket that opens no known tag, or an inline tag that nothing closes (``a<b>c``), survives;
-- ids are unique: the hash of the text, and ``-2``, ``-3``, ... for further rows with the same text.
+- ids are unique: the hash of the text, and ``-2``, ``-3``, ... for further rows with the same text (``ids``).
 
 Does not read files (``ulorl.rows``). Linear in the length of the text.
 """
@@ -15,9 +15,9 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import replace
 
+from ulorl.curate.ids import UniqueIds
 from ulorl.curate.reasons import drop
 from ulorl.curate.result import StepResult
 from ulorl.problem import Dropped, Problem, problem_id
@@ -46,13 +46,23 @@ _CLOSES = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]", "[asy]": "[/asy]"}
 
 
 def normalise(problems: list[Problem]) -> StepResult:
-    """Clean problem and answer of every row; rows left empty are dropped."""
+    """Clean problem and answer of every row and give it an id; rows left empty are dropped."""
+    ids = UniqueIds().unique([cleaned_id(raw) for raw in problems])
+    return clean_rows([replace(raw, id=identity) for raw, identity in zip(problems, ids, strict=True)])
+
+
+def cleaned_id(problem: Problem) -> str:
+    """The id that follows from the cleaned text alone, so that it may belong to several rows."""
+    return problem_id(clean_text(problem.problem))
+
+
+def clean_rows(problems: list[Problem]) -> StepResult:
+    """Clean problem and answer of every row, ids unchanged; rows left empty are dropped."""
     kept: list[Problem] = []
     dropped: list[Dropped] = []
-    seen: Counter[str] = Counter()
     changed = 0
     for raw in problems:
-        cleaned = clean_problem(raw, seen)
+        cleaned = clean_problem(raw)
         changed += cleaned.original_problem != raw.original_problem
         if not cleaned.problem:
             dropped.append(drop(cleaned, "normalise", "empty_problem", f"was {raw.problem[:80]!r}"))
@@ -63,8 +73,8 @@ def normalise(problems: list[Problem]) -> StepResult:
     return StepResult(kept, dropped, notes={"problems cleaned": changed})
 
 
-def clean_problem(problem: Problem, seen: Counter[str]) -> Problem:
-    """The cleaned row under an id that ``seen`` does not hold yet (``seen`` is updated)."""
+def clean_problem(problem: Problem) -> Problem:
+    """The row with clean texts, and the texts it had where they changed."""
     text, answer = clean_text(problem.problem), clean_text(problem.answer)
     original_problem, original_answer = problem.original_problem, problem.original_answer
     if text != problem.problem and original_problem is None:
@@ -73,23 +83,11 @@ def clean_problem(problem: Problem, seen: Counter[str]) -> Problem:
         original_answer = problem.answer
     return replace(
         problem,
-        id=_unique(problem_id(text), seen),
         problem=text,
         answer=answer,
         original_problem=original_problem,
         original_answer=original_answer,
     )
-
-
-def unique_ids(problems: list[Problem]) -> list[Problem]:
-    """The rows unchanged but for ids that occur twice: for runs without this step."""
-    seen: Counter[str] = Counter()
-    return [replace(problem, id=_unique(problem.id, seen)) for problem in problems]
-
-
-def _unique(identity: str, seen: Counter[str]) -> str:
-    seen[identity] += 1
-    return identity if seen[identity] == 1 else f"{identity}-{seen[identity]}"
 
 
 def clean_text(text: str) -> str:

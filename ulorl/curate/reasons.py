@@ -17,8 +17,8 @@ REASONS: dict[tuple[str, str], str] = {
     ("answers", "structured_answer"): "The short answer is a system of several lines.",
     ("answers", "text_answer"): "The short answer is prose, which cannot be compared reliably.",
     ("kinds", "multi_part"): "The problem asks several questions; one reference cannot answer them all.",
-    ("kinds", "proof"): "The problem asks for a proof, which has no short answer to compare.",
     ("kinds", "open_ended"): "The problem has many right answers.",
+    ("kinds", "other"): "The text is no problem: nothing is asked.",
     ("kinds", "missing_figure"): "The problem cannot be solved without a figure that is not in its text.",
     (
         "rewrite",
@@ -29,12 +29,23 @@ REASONS: dict[tuple[str, str], str] = {
         "rewrite",
         "true_false",
     ): "A yes/no question: guessing is right half the time and no rule rewrites it safely.",
+    ("rewrite", "missing_figure"): "The choice cannot be asked without a figure that is not in its text.",
+    ("rewrite", "proof"): "A proof, which has no short answer to compare, and no rule rewrites it safely.",
+    ("rewrite", "not_rewritten"): "The model returned no usable rewriting of the problem.",
+    (
+        "rewrite",
+        "unconfirmed_rewrite",
+    ): "The model's own answers to its rewriting do not agree with the reference often enough.",
     (
         "duplicates",
         "exact_duplicate",
     ): "The same text as the row kept for it, but for spelling of white space and mark-up.",
     ("duplicates", "near_duplicate"): "Nearly the same words and the same numbers as the row kept for it.",
     ("contamination", "benchmark_leak"): "The same problem as a benchmark item.",
+    (
+        "contamination",
+        "benchmark_template",
+    ): "A benchmark item with other data or another question (dropped with curate.drop_templates).",
     (
         "references",
         "conflicting_references",
@@ -47,9 +58,15 @@ REASONS: dict[tuple[str, str], str] = {
         "references",
         "unverifiable_reference",
     ): "The verifier does not recognise the reference as equivalent to itself.",
+    (
+        "references",
+        "wrong_reference",
+    ): "Several models agree with each other on another answer than the reference.",
     ("difficulty", "prompt_too_long"): "The prompt has more tokens than model.max_prompt_tokens.",
     ("difficulty", "too_easy"): "The start model solves it more often than difficulty.max_pass_rate.",
     ("difficulty", "too_hard"): "The start model solves it less often than difficulty.min_pass_rate.",
+    ("difficulty", "unsolved"): "The start model never solves it (dropped with difficulty.drop_unsolved).",
+    ("difficulty", "guessable"): "The start model is right without reasoning (with difficulty.guess).",
 }
 """(step, reason) -> what it means, in one sentence."""
 

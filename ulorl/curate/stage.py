@@ -1,6 +1,7 @@
 """The curate stage: run the steps of a recipe in order and write what came out.
 
-Writes problems.parquet, dropped.parquet, funnel.json, card.md and, where difficulty sampled, samples/.
+Writes problems.parquet, dropped.parquet, funnel.json, funnel.md, card.md and what models said: samples/ and guesses/
+of difficulty, votes/ and votes.parquet of references, replies/ where a model decided what rules could not.
 Invariants: every row of the input is in exactly one of the two Parquet files; the same input, recipe and seed
 give the same bytes; nothing appears under the output's name before everything is there (``ulorl.artifact``).
 
@@ -9,45 +10,37 @@ Does not know how a step decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ulorl import artifact
-from ulorl.curate.answers import answers
 from ulorl.curate.card import data_card
-from ulorl.curate.contamination import contamination
-from ulorl.curate.difficulty import Sampler, difficulty, short_prompts
-from ulorl.curate.duplicates import duplicates
-from ulorl.curate.funnel import step_entry
-from ulorl.curate.kinds import kinds
-from ulorl.curate.load import normalise, unique_ids
-from ulorl.curate.references import references
-from ulorl.curate.result import StepResult
-from ulorl.curate.rewrite import rewrite
+from ulorl.curate.funnel import check_conservation, funnel_page
+from ulorl.curate.reader import READER_BATCH_ROWS, open_reader, reader_identity
+from ulorl.curate.spill import write_parquet
+from ulorl.curate.stream import BATCH_ROWS, Progress, Stream
+from ulorl.curate.votes import OpenModel, sampling_key
 from ulorl.errors import UserError
-from ulorl.files import write_atomic, write_json, write_table
-from ulorl.fingerprint import fingerprint_of
-from ulorl.problem import Dropped, Problem
-from ulorl.recipe import CURATE_STEPS, CurateStep, FieldNames, Recipe
-from ulorl.rows import PROBLEMS_FILE, dropped_table, problem_table, read_problems
-from ulorl.verify import Verifier
+from ulorl.files import write_atomic, write_json
+from ulorl.problem import DROPPED_SCHEMA, PROBLEM_SCHEMA, Problem
+from ulorl.recipe import FieldNames, Recipe
+from ulorl.rows import PROBLEMS_FILE, read_problems, stream_problems
 
-if TYPE_CHECKING:
-    from ulorl.engine.base import Engine
-    from ulorl.engine.prompts import Prompter
-
-EngineFactory = Callable[[], "tuple[Engine, Prompter]"]
-Progress = Callable[[str, int, int], None]
+ANSWERED = ("samples", "guesses", "votes", "replies")
+"""Directories of what models said, from which an interrupted run goes on."""
 
 
 def curate(
     recipe: Recipe,
     output: Path,
     *,
-    engine_factory: EngineFactory | None,
+    engine_factory: OpenModel | None,
     force: bool = False,
     progress: Progress | None = None,
+    batch_rows: int = BATCH_ROWS,
 ) -> Path:
     """Curate ``recipe.data.inputs`` into the artifact ``output``; a no-op when it is there.
 
@@ -59,148 +52,92 @@ def curate(
         output,
         stage="curate",
         config=_identity(recipe, engine_factory is not None),
-        inputs=[*recipe.data.inputs, *recipe.curate.benchmarks],
+        inputs=[*recipe.data.inputs, *recipe.curate.benchmarks, *recipe.curate.consensus.files],
         seed=recipe.seed,
         force=force,
     )
     if work.done:
         return work.path
+    spill = work.path / "spill"
+    shutil.rmtree(spill, ignore_errors=True)
     try:
-        raw, bad = read_problems(recipe.data.inputs, recipe.data.fields, recipe.data.limit, recipe.seed)
-        run = _Run(recipe, engine_factory, work.path / "samples", progress or _silent)
-        run.start(raw, [row.dropped() for row in bad])
-        for step in CURATE_STEPS:
-            if step in recipe.curate.steps:
-                run.step(step)
-        funnel = run.funnel(len(raw) + len(bad))
-        write_table(work.path / PROBLEMS_FILE, problem_table(run.problems))
-        write_table(work.path / "dropped.parquet", dropped_table(run.dropped))
+        data, steps = recipe.data, set(recipe.curate.steps)
+        sources = recipe.curate.benchmarks if "contamination" in steps else ()
+        benchmarks = read_benchmarks(sources, recipe.seed)  # first: what is wrong with them shows before hours of work
+        with open_reader(recipe, engine_factory, work.path / "replies") as reader:
+            rows_together = READER_BATCH_ROWS if reader is not None else batch_rows
+            stream = Stream(recipe.curate, spill, progress or _silent, rows_together)
+            rows = stream_problems(data.inputs, data.fields, data.limit, recipe.seed, stream.messages.append)
+            stream.read(rows, reader)
+        if {"duplicates", "contamination"} & steps:
+            stream.carry_out(benchmarks)
+        if {"references", "difficulty"} & steps:
+            from ulorl.curate.last_steps import LastSteps
+            from ulorl.verify import Verifier
+
+            with Verifier(recipe.verify) as verifier:
+                LastSteps(recipe, stream, verifier, engine_factory, work.path, progress or _silent).run()
+        funnel = stream.funnel()
+        kept = write_parquet(work.path / PROBLEMS_FILE, PROBLEM_SCHEMA, stream.problems())
+        lost = write_parquet(work.path / "dropped.parquet", DROPPED_SCHEMA, stream.dropped())
+        check_conservation(funnel, kept, lost)
         write_json(work.path / "funnel.json", funnel)
-        write_atomic(work.path / "card.md", data_card(recipe, raw, run.problems, funnel))
-        counts = {"rows_in": funnel["rows_in"], "rows_out": funnel["rows_out"], "dropped": len(run.dropped)}
-        return work.finish(counts=counts)
+        write_atomic(work.path / "funnel.md", funnel_page(funnel))
+        write_atomic(work.path / "card.md", data_card(recipe, stream.census, funnel))
+        shutil.rmtree(spill)  # before the directory takes its name
+        return work.finish(counts={"rows_in": funnel["rows_in"], "rows_out": funnel["rows_out"], "dropped": lost})
+    except BaseException:
+        # Nothing to go on from: left there, it would be in the way of the same command with a mistake mended.
+        if not any((work.path / name).exists() for name in ANSWERED):
+            shutil.rmtree(work.path, ignore_errors=True)
+        raise
     finally:
+        shutil.rmtree(spill, ignore_errors=True)
         work.release()
 
 
-class _Run:
-    """The rows on their way through the steps, and what was found on the way."""
-
-    def __init__(self, recipe: Recipe, engine_factory: EngineFactory | None, samples: Path, progress: Progress) -> None:
-        self.problems: list[Problem] = []
-        self.dropped: list[Dropped] = []
-        self._recipe, self._engine_factory, self._samples, self._progress = (
-            recipe,
-            engine_factory,
-            samples,
-            progress,
-        )
-        self._conflicts: dict[str, str] = {}
-        self._entries: list[dict[str, Any]] = []
-        self._verifier = Verifier(recipe.verify)
-
-    def start(self, problems: list[Problem], unreadable: list[Dropped]) -> None:
-        self.problems = problems if "normalise" in self._recipe.curate.steps else unique_ids(problems)
-        self._record("load", len(problems) + len(unreadable), StepResult(self.problems, unreadable))
-
-    def step(self, step: CurateStep) -> None:
-        """Run one step and record it."""
-        rows = len(self.problems)
-        self._progress(step, 0, rows)
-        result = self._run(step)
-        self._conflicts |= result.conflicts
-        self._record(step, rows, result)
-        self._progress(step, rows, rows)
-
-    def funnel(self, rows_in: int) -> dict[str, Any]:
-        assert rows_in == len(self.problems) + len(self.dropped), "rows were lost"
-        return {"rows_in": rows_in, "rows_out": len(self.problems), "steps": self._entries}
-
-    def _record(self, step: str, rows_in: int, result: StepResult) -> None:
-        entry = step_entry(step, rows_in, len(result.kept), result.dropped, result.notes)
-        self._entries.append(entry)
-        self.problems = result.kept
-        self.dropped += result.dropped
-        if not self.problems:
-            worst = max(self._entries, key=lambda one: one["rows_in"] - one["rows_out"])
-            raise UserError(
-                f"curate: no row is left after {step}; {worst['step']} dropped most, "
-                f"{worst['rows_in'] - worst['rows_out']} of {worst['rows_in']} "
-                f"({_listed(worst['dropped'])}); "
-                "look at the input, or leave that step out of curate.steps"
-            )
-
-    def _run(self, step: CurateStep) -> StepResult:
-        recipe = self._recipe.curate
-        match step:
-            case "normalise":
-                return normalise(self.problems)
-            case "answers":
-                return answers(self.problems, recipe)
-            case "kinds":
-                return kinds(self.problems)
-            case "rewrite":
-                return rewrite(self.problems)
-            case "duplicates":
-                return duplicates(self.problems, recipe)
-            case "contamination":
-                return contamination(self.problems, recipe, read_benchmarks(recipe.benchmarks, self._recipe.seed))
-            case "references":
-                return references(self.problems, self._verifier, self._conflicts)
-            case "difficulty":
-                return self._difficulty()
-
-    def _difficulty(self) -> StepResult:
-        settings = self._recipe.curate.difficulty
-        if self._engine_factory is None:
-            return difficulty(self.problems, settings, None)
-        from ulorl.engine.prompts import Prompter, resolve_model
-
-        if all(problem.pass_rate is not None for problem in self.problems):
-            prompter = Prompter(self._recipe.model, resolve_model(self._recipe.model.path))
-            sampler = None
-        else:
-            engine, prompter = self._engine_factory()
-            sampler = Sampler(
-                engine=engine,
-                prompter=prompter,
-                verifier=self._verifier,
-                seed=self._recipe.seed,
-                directory=self._samples,
-                key=_identity(self._recipe, True)["sampling"],
-                on_progress=lambda done, total: self._progress("difficulty", done, total),
-            )
-        short = short_prompts(self.problems, prompter, self._recipe.model.max_prompt_tokens)
-        result = difficulty(short.kept, settings, sampler)
-        return StepResult(result.kept, short.dropped + result.dropped, notes=result.notes)
-
-
 def read_benchmarks(sources: Sequence[str], seed: int) -> dict[str, list[Problem]]:
-    """Benchmark name -> its items."""
-    return {Path(source).name: read_problems([source], FieldNames(), 0, seed)[0] for source in sources}
+    """Benchmark name -> its items. The name is the file's (or data set's); the whole source where two share it.
+
+    UserError for a source without items, or with rows that are none: an item that is not read cannot be found.
+    """
+    names = Counter(Path(source).name for source in sources)
+    benchmarks: dict[str, list[Problem]] = {}
+    for source in sources:
+        items, bad = read_problems([source], FieldNames(), 0, seed)
+        if bad:
+            raise UserError(
+                f"curate.benchmarks: {source}: {len(bad)} of {len(items) + len(bad)} rows are no benchmark items; "
+                f"the first, line {bad[0].line}: {bad[0].reason}"
+            )
+        name = Path(source).name
+        benchmarks[name if names[name] == 1 else source] = items
+    return benchmarks
 
 
 def _identity(recipe: Recipe, has_model: bool) -> dict[str, Any]:
     """What besides inputs and seed determines the result, as JSON."""
+    curate, steps = recipe.curate, set(recipe.curate.steps)
+    # Where samples come from, and whether they are made anew, does not change them.
+    apart: Any = {"benchmarks": True, "workers": True, "consensus": {"voters", "files"}, "difficulty": {"earlier"}}
     config: dict[str, Any] = {
         "data": recipe.data.model_dump(mode="json", exclude={"inputs"}),
-        "curate": recipe.curate.model_dump(mode="json", exclude={"benchmarks"}),
-        "benchmarks": len(recipe.curate.benchmarks),
+        "curate": curate.model_dump(mode="json", exclude=apart),
+        "benchmarks": len(curate.benchmarks),
+        "files": len(curate.consensus.files),
         "verify": recipe.verify.model_dump(mode="json"),
     }
-    if has_model and "difficulty" in recipe.curate.steps:
-        from ulorl.engine.prompts import resolve_model
-
-        config["sampling"] = {
-            "model": fingerprint_of(resolve_model(recipe.model.path)),
-            "prompt": recipe.model.model_dump(mode="json", exclude={"path"}),
-            "verify": config["verify"],
+    if has_model and "difficulty" in steps:
+        config["sampling"] = sampling_key(recipe, recipe.model)
+    if curate.consensus.voters and "references" in steps:
+        config["voters"] = {
+            voter.label: voter.model_dump(mode="json", exclude={"name", "model", "engine"})
+            | sampling_key(recipe, voter.model)
+            for voter in curate.consensus.voters
         }
+    if curate.reader.path and {"kinds", "rewrite"} & steps:
+        config["reader"] = reader_identity(recipe)
     return config
-
-
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{reason} {count}" for reason, count in counts.items())
 
 
 def _silent(step: str, done: int, total: int) -> None:

@@ -42,13 +42,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """One continuation to sample. ``prompt_ids`` holds the prompt and whatever was generated so far."""
+    """One continuation to sample. ``prompt_ids`` holds the prompt and whatever was generated so far.
+
+    Where ``allowed`` is not empty, only these token ids are drawn, and log-probs are renormalised over them: with
+    two labels and one token, the log-prob of either gives that of the other.
+    """
 
     id: str
     prompt_ids: tuple[int, ...]
     max_tokens: int
     seed: int
     sampling: Sampling
+    allowed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,3 +26,5 @@ def check_requests(requests: Sequence[GenerationRequest], max_model_len: int, vo
             )
         if vocab_size is not None and not 0 <= min(request.prompt_ids) <= max(request.prompt_ids) < vocab_size:
             raise EngineError(f"{where}: a prompt token id is outside the vocabulary of {vocab_size}")
+        if vocab_size is not None and not all(0 <= token < vocab_size for token in request.allowed):
+            raise EngineError(f"{where}: an allowed token id is outside the vocabulary of {vocab_size}")

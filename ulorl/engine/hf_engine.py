@@ -95,7 +95,7 @@ class HFEngine:
             next_ids = [filler] * len(batch)
             for row in sorted(running):
                 request = batch[row]
-                token, logprob = draw(logits_BV[row], request.sampling, generators[row])
+                token, logprob = draw(only(logits_BV[row], request.allowed), request.sampling, generators[row])
                 next_ids[row] = token
                 token_ids[row].append(token)
                 logprobs[row].append(logprob)
@@ -153,6 +153,16 @@ def draw(logits_V: torch.Tensor, sampling: Sampling, generator: torch.Generator)
     logprobs_V = torch.log_softmax(truncate(logits_V / sampling.temperature, sampling), dim=-1)
     token = int(torch.multinomial(logprobs_V.exp(), 1, generator=generator))
     return token, float(logprobs_V[token])
+
+
+def only(logits_V: torch.Tensor, allowed: tuple[int, ...]) -> torch.Tensor:
+    """Logits with minus infinity for all but the allowed token ids; unchanged where none are named."""
+    import torch
+
+    if not allowed:
+        return logits_V
+    kept = torch.tensor(allowed)
+    return torch.full_like(logits_V, -torch.inf).index_copy(0, kept, logits_V[kept])
 
 
 def truncate(logits_V: torch.Tensor, sampling: Sampling) -> torch.Tensor:

@@ -128,6 +128,7 @@ class ServerEngine:
                 "stop_token_ids": list(self._stop_ids),
                 "ignore_eos": True,
                 "return_token_ids": True,
+                **({"allowed_token_ids": list(request.allowed)} if request.allowed else {}),
             },
         }
 

@@ -98,6 +98,7 @@ class VLLMEngine:
             seed=request.seed,
             max_tokens=request.max_tokens,
             logprobs=0,
+            allowed_token_ids=list(request.allowed) or None,
             stop_token_ids=list(self._stop_ids),
             ignore_eos=True,  # the end-of-sequence ids are all in stop_token_ids
             detokenize=False,

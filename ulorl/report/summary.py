@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ulorl.curate.funnel import render_funnel
+from ulorl.curate.funnel import render_examples, render_funnel
 from ulorl.report.tables import comparison_table
 
 PLACES = (
@@ -30,6 +30,7 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
     console = console or Console()
     directory = Path(summary["directory"])
     console.print(render_funnel(summary["funnel"]))
+    console.print(render_examples(summary["funnel"], most=1), no_wrap=True, overflow="ellipsis", highlight=False)
     console.print(comparison_table(summary["before"], summary["after"], summary["comparison"]))
     console.print(f"Everything lies in [bold]{directory}[/bold]:", highlight=False)
     for path, what in PLACES:
@@ -41,7 +42,7 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
         ("the training curves", f"{tensorboard} --logdir {place}/train"),
         ("more samples a problem", f"{ulorl} eval {place}/train --pass-k 64 -o {place}/after64"),
         ("another seed", f"{ulorl} run --set seed=1 --set name=seed1"),
-        ("no masking", f"{ulorl} run --set train.objective.mask_mastered=false --set name=unmasked"),
+        ("no masking", f"{ulorl} run --set train.objective.mastered=never --set name=unmasked"),
         ("every setting", f"{ulorl} show"),
     ):
         console.print(f"  {what:<31} {command}", highlight=False, soft_wrap=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ulorl.train.pool import Group
+from ulorl.train.pool import Group, Sample
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One finished sample as the learner sees it. ``versions``: the policy version of each response token."""
+    """One finished sample as the learner sees it. ``versions``: the policy version of each response token.
+
+    ``reward`` is the verifier's, which decides what counts as mastered; ``advantage`` comes from shaped rewards.
+    """
 
     prompt_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
@@ -32,23 +36,21 @@ class Trajectory:
         return len(self.prompt_ids) + len(self.token_ids)
 
 
-def group_trajectories(group: Group, advantages: Sequence[float]) -> list[Trajectory]:
-    """The trajectories of a finished group, one for each advantage."""
-    return [
-        Trajectory(
-            prompt_ids=group.prompt_ids,
-            token_ids=tuple(sample.token_ids),
-            logprobs=tuple(sample.logprobs),
-            versions=tuple(
-                version
-                for version, count in zip(sample.segment_versions, sample.segment_lengths, strict=True)
-                for _ in range(count)
-            ),
-            reward=reward,
-            advantage=advantage,
-        )
-        for sample, reward, advantage in zip(group.samples, group.rewards, advantages, strict=True)
-    ]
+def trajectory(group: Group, sample: Sample, advantage: float) -> Trajectory:
+    """A scored sample of ``group`` with its advantage."""
+    assert sample.reward is not None
+    return Trajectory(
+        prompt_ids=group.prompt_ids,
+        token_ids=tuple(sample.token_ids),
+        logprobs=tuple(sample.logprobs),
+        versions=tuple(
+            version
+            for version, count in zip(sample.segment_versions, sample.segment_lengths, strict=True)
+            for _ in range(count)
+        ),
+        reward=sample.reward,
+        advantage=advantage,
+    )
 
 
 def micro_batches(trajectories: Sequence[Trajectory], max_tokens: int) -> list[list[int]]:
@@ -66,6 +68,13 @@ def micro_batches(trajectories: Sequence[Trajectory], max_tokens: int) -> list[l
     return batches
 
 
+def split(trajectories: Sequence[Trajectory], parts: int) -> list[Sequence[Trajectory]]:
+    """``parts`` consecutive parts of nearly equal count; fewer where there are fewer trajectories."""
+    parts = min(parts, len(trajectories))
+    bounds = [len(trajectories) * number // parts for number in range(parts + 1)]
+    return [trajectories[start:end] for start, end in pairwise(bounds)]
+
+
 @dataclass(frozen=True)
 class Batch:
     """Padded tensors of one micro-batch: B trajectories, L the longest, T = L - 1 predicted positions.
@@ -80,10 +89,11 @@ class Batch:
     versions_BT: torch.Tensor
     rewards_B: torch.Tensor
     advantages_B: torch.Tensor
+    weights_BT: torch.Tensor
 
 
-def collate(trajectories: Sequence[Trajectory], device: str) -> Batch:
-    """Pad ``trajectories`` on the right and move them to ``device``."""
+def collate(trajectories: Sequence[Trajectory], weights: Sequence[float], device: str) -> Batch:
+    """Pad ``trajectories`` on the right; ``weights`` is the weight in the loss of each token of each of them."""
     import torch
 
     rows, longest = len(trajectories), max(trajectory.length for trajectory in trajectories)
@@ -99,5 +109,6 @@ def collate(trajectories: Sequence[Trajectory], device: str) -> Batch:
         versions_BT[row, span] = torch.tensor(item.versions)
     rewards_B = torch.tensor([item.reward for item in trajectories])
     advantages_B = torch.tensor([item.advantage for item in trajectories], dtype=torch.float32)
-    tensors = (tokens_BL, response_BT, behaviour_BT, versions_BT, rewards_B, advantages_B)
+    weights_BT = torch.tensor(weights, dtype=torch.float32).unsqueeze(1) * response_BT
+    tensors = (tokens_BL, response_BT, behaviour_BT, versions_BT, rewards_B, advantages_B, weights_BT)
     return Batch(*(tensor.to(device) for tensor in tensors))

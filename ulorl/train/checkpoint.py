@@ -39,6 +39,7 @@ POOL_SCHEMA = pa.schema(
         ("segment_versions", pa.list_(pa.int32())),
         ("finish_reason", pa.string()),
         ("finished_step", pa.int64()),
+        ("left_step", pa.int64()),
         ("reward", pa.float64()),
         ("verdict", pa.string()),
     ]
@@ -47,11 +48,13 @@ POOL_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class TrainerState:
-    """Counters at the end of ``step``: the version of the weights and the prompts drawn so far."""
+    """Counters at the end of ``step``: the version of the weights, the prompts drawn so far, and the step at which the
+    reference was last set."""
 
     step: int
     version: int
     drawn: int
+    reference_step: int
 
 
 def save_model(learner: Learner, directory: Path, tokenizer_directory: Path) -> None:
@@ -147,6 +150,7 @@ def _sample(row: dict[str, Any]) -> Sample:
         segment_versions=row["segment_versions"],
         finish_reason=finish_reason,
         finished_step=row["finished_step"],
+        left_step=row["left_step"],
         verdict=Verdict(**json.loads(row["verdict"])) if row["verdict"] else None,
         reward=row["reward"],
     )

@@ -3,7 +3,8 @@
 Invariants:
 - loss and gradient are those of the whole update, however it is cut into micro-batches: the normaliser is the
   update's count of response tokens, and gradients are summed;
-- old log-probs are of the policy at the start of the step (POIS), at the sampling temperature;
+- old log-probs are at the sampling temperature: those of the policy at the start of the step (POIS, TOIS), or
+  those recorded when the token was sampled (SAIS);
 - ``version`` counts the updates applied: the weights that ``named_tensors`` yields carry it.
 
 Does not yet: run in more than one process.
@@ -21,12 +22,16 @@ import torch
 
 from ulorl.errors import UserError
 from ulorl.process import join_process_group, quiet_libraries
-from ulorl.recipe import LearnerRecipe, ModelRecipe, ObjectiveRecipe
-from ulorl.train.batch import Batch, Trajectory, collate, micro_batches
+from ulorl.recipe import ModelRecipe
+from ulorl.recipe_train import LearnerRecipe, ObjectiveRecipe
+from ulorl.train.batch import Batch, Trajectory, collate, micro_batches, split
 from ulorl.train.mastered import masked_tokens, mastered_tokens, response_entropy
-from ulorl.train.objective import policy_loss
+from ulorl.train.objective import correction_weights, policy_loss, token_weights
 from ulorl.train.policy import Policy
+from ulorl.train.reference import Reference
 from ulorl.train.tally import UpdateTally
+
+REFERENCE = "reference.safetensors"
 
 
 def deepspeed_config(learner: LearnerRecipe, dtype: str) -> dict[str, Any]:
@@ -61,11 +66,12 @@ class Learner:
         learner: LearnerRecipe,
         objective: ObjectiveRecipe,
         temperature: float,
+        max_tokens: int,
     ) -> None:
         _initialise_process_group()
         import deepspeed
 
-        self.recipe, self.objective, self.temperature = learner, objective, temperature
+        self.recipe, self.objective, self.temperature, self.max_tokens = learner, objective, temperature, max_tokens
         policy = Policy(directory, model.dtype, activation_checkpointing=learner.activation_checkpointing)
         self.engine, *_ = deepspeed.initialize(
             model=policy,
@@ -74,6 +80,7 @@ class Learner:
         )
         self.engine.train()
         self.version = 0
+        self.reference = Reference(directory, model.dtype, self.device, temperature) if objective.kl else None
 
     @property
     def device(self) -> str:
@@ -86,35 +93,68 @@ class Learner:
 
     def update(self, trajectories: Sequence[Trajectory]) -> UpdateTally:
         """All optimizer updates of one step on ``trajectories`` (not empty)."""
-        batches = [
-            collate([trajectories[index] for index in indices], self.device)
+        objective, self._start_version = self.objective, self.version
+        parts = [self._collate(part) for part in split(trajectories, objective.minibatches)]
+        tally = UpdateTally(self.version, objective.updates_per_step, objective.epochs)
+        # What is decided by the policy at the start of the step needs a pass of its own before anything changes.
+        first = None
+        if objective.updates_per_step > 1 or objective.entropy_scope == "batch":
+            first = [[self._measure(batch) for batch in part] for part in parts]
+        batch_entropy = _mean_entropy(parts, first) if first else math.nan
+        for epoch in range(objective.epochs):
+            for number, part in enumerate(parts):
+                for index, batch in enumerate(part):
+                    start = first[number][index] if first else None
+                    self._accumulate(batch, start, batch_entropy, tally, count=epoch == 0)
+                self._apply(tally)
+        return tally
+
+    def _collate(self, trajectories: Sequence[Trajectory]) -> list[Batch]:
+        """The micro-batches of one update."""
+        weights = token_weights(
+            [len(trajectory.token_ids) for trajectory in trajectories],
+            self.objective.aggregation,
+            self.objective.constant_length or self.max_tokens,
+        )
+        return [
+            collate([trajectories[index] for index in indices], [weights[index] for index in indices], self.device)
             for indices in micro_batches(trajectories, self.recipe.micro_batch_tokens)
         ]
-        tally = UpdateTally(version=self.version, updates=self.objective.updates_per_step)
-        tokens = sum(int(batch.response_BT.sum()) for batch in batches)
-        needs_first_pass = self.objective.updates_per_step > 1 or self.objective.entropy_scope == "batch"
-        first = [self._measure(batch) for batch in batches] if needs_first_pass else None
-        batch_entropy = sum(float(entropy.sum()) for _, entropy in first) / tokens if first else math.nan
-        for update in range(self.objective.updates_per_step):
-            for number, batch in enumerate(batches):
-                logprobs_BT, entropy_BT = self.engine(batch.tokens_BL, batch.response_BT, self.temperature)
-                old_BT, start_entropy_BT = first[number] if first else (logprobs_BT.detach(), entropy_BT)
-                masked_BT, mastered_BT = self._mask(batch, old_BT, start_entropy_BT, batch_entropy)
-                result = policy_loss(
-                    logprobs_BT,
-                    old_BT,
-                    batch.advantages_B,
-                    batch.response_BT & ~masked_BT,
-                    total_tokens=tokens,
-                    clip_low=self.objective.clip_low,
-                    clip_high=self.objective.clip_high,
-                )
-                self.engine.backward(result.loss)
-                tally.add_loss(result)
-                if update == 0:
-                    tally.add_batch(batch, old_BT, start_entropy_BT, masked_BT, mastered_BT)
-            self._apply(tally)
-        return tally
+
+    def _accumulate(
+        self,
+        batch: Batch,
+        start: tuple[torch.Tensor, torch.Tensor] | None,
+        batch_entropy: float,
+        tally: UpdateTally,
+        *,
+        count: bool,
+    ) -> None:
+        """Add one micro-batch's gradient; ``start``: log-probs and entropies at the start of the step, if not now."""
+        objective = self.objective
+        logprobs_BT, entropy_BT = self.engine(batch.tokens_BL, batch.response_BT, self.temperature)
+        start_BT, start_entropy_BT = start or (logprobs_BT.detach(), entropy_BT.detach())
+        masked_BT, mastered_BT = self._mask(batch, start_BT, start_entropy_BT, batch_entropy)
+        result = policy_loss(
+            logprobs_BT,
+            batch.behaviour_logprobs_BT if objective.ratio == "sais" else start_BT,
+            batch.advantages_B,
+            batch.response_BT,
+            batch.weights_BT,
+            clip_low=objective.clip_low,
+            clip_high=objective.clip_high,
+            masked_BT=masked_BT,
+            correction_BT=self._correction(batch, start_BT),
+            entropy_BT=entropy_BT,
+            entropy_bonus=objective.entropy_bonus,
+            reference_BT=None if self.reference is None else self.reference.logprobs(batch),
+            kl_coefficient=objective.kl,
+            kl_estimator=objective.kl_estimator,
+        )
+        self.engine.backward(result.loss)
+        tally.add_loss(result)
+        if count:
+            tally.add_batch(batch, start_BT, start_entropy_BT, masked_BT, mastered_BT)
 
     @torch.no_grad()
     def _measure(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
@@ -125,12 +165,30 @@ class Learner:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(masked, mastered), both (B, T)."""
         mastered_BT = mastered_tokens(logprobs_BT, batch.response_BT, batch.rewards_B, self.objective.tau)
-        if not self.objective.mask_mastered:
-            return torch.zeros_like(mastered_BT), mastered_BT
+        if self.objective.mastered != "dynamic":
+            always = self.objective.mastered == "always"
+            return (mastered_BT if always else torch.zeros_like(mastered_BT)), mastered_BT
         entropy_B = response_entropy(entropy_BT, batch.response_BT)
         if self.objective.entropy_scope == "batch":
             entropy_B = torch.full_like(entropy_B, batch_entropy)
         return masked_tokens(mastered_BT, entropy_B, self.objective.sigma), mastered_BT
+
+    def _correction(self, batch: Batch, start_BT: torch.Tensor) -> torch.Tensor:
+        current_BT = batch.response_BT & (batch.versions_BT == self._start_version)
+        return correction_weights(
+            start_BT,
+            batch.behaviour_logprobs_BT,
+            current_BT,
+            self.objective.correction,
+            self.objective.correction_low,
+            self.objective.correction_high,
+        )
+
+    def reset_reference(self) -> None:
+        """The reference becomes a copy of the policy, and the optimizer starts anew (ProRL)."""
+        assert self.reference is not None, "there is no reference to reset"
+        self.reference.copy_from(self.named_tensors())
+        self.engine.basic_optimizer.state.clear()
 
     def _apply(self, tally: UpdateTally) -> None:
         tally.lr = self.recipe.lr * min(1.0, (self.version + 1) / max(1, self.recipe.warmup_steps))
@@ -162,8 +220,10 @@ class Learner:
                 yield name, parameter.detach()
 
     def save(self, directory: Path) -> None:
-        """Optimizer, weights and counters in DeepSpeed's format."""
+        """Optimizer, weights and counters in DeepSpeed's format, and the reference beside them."""
         self.engine.save_checkpoint(str(directory), tag="state", client_state={"version": self.version})
+        if self.reference is not None:
+            self.reference.save(directory / REFERENCE)
 
     def load(self, directory: Path) -> None:
         """Undo ``save``."""
@@ -171,6 +231,13 @@ class Learner:
         if path is None:
             raise UserError(f"{directory}: no DeepSpeed state to resume from; --force starts anew")
         self.version = client_state["version"]
+        if self.reference is not None:
+            self.reference.load(directory / REFERENCE)
+
+
+def _mean_entropy(parts: list[list[Batch]], first: list[list[tuple[torch.Tensor, torch.Tensor]]]) -> float:
+    tokens = sum(int(batch.response_BT.sum()) for part in parts for batch in part)
+    return sum(float(entropy_BT.sum()) for part in first for _, entropy_BT in part) / tokens
 
 
 def _initialise_process_group() -> None:

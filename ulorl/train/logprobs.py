@@ -1,61 +1,150 @@
-"""Log-prob and entropy of each token from hidden states, without holding the logits of all tokens at once.
+"""Log-prob and entropy of each token from hidden states, without ever holding the logits of all tokens.
 
-Tokens are worked off in tiles; each tile's logits are computed, reduced, dropped, and computed again in the
-backward pass. Peak memory is that of one tile's logits instead of (tokens x vocabulary).
+Logits are computed in tiles of tokens x vocabulary, reduced as they come (a running maximum, sum of exponentials
+and weighted sum, as in online softmax), dropped, and computed again in the backward pass. Peak memory is that of
+one tile. The gradient of both results is exact: with p the softmax, l the log-prob of token t and H the entropy,
+dl/dz_v = [v = t] - p_v and dH/dz_v = -p_v (log p_v + H).
+
+Does not: divide the vocabulary over processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
+import torch
 
-TILE_LOGITS = 32 * 1024 * 1024
-"""Logits of one tile: 128 MiB in fp32."""
-
-
-def _tile(
-    hidden_NH: torch.Tensor,
-    targets_N: torch.Tensor,
-    head: Callable[[torch.Tensor], torch.Tensor],
-    temperature: float,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    import torch
-
-    logprobs_NV = torch.log_softmax(head(hidden_NH).float() / temperature, dim=-1)
-    with torch.no_grad():
-        entropy_N = -(logprobs_NV.exp() * logprobs_NV).sum(dim=-1)
-    return logprobs_NV.gather(1, targets_N.unsqueeze(1)).squeeze(1), entropy_N
+CPU_TILE = (1024, 4096)
+"""Tokens x vocabulary of one tile: 16 MiB in fp32, near the caches."""
+GPU_TILE = (4096, 16384)
+"""256 MiB in fp32: few and large kernels."""
 
 
 def token_logprobs(
     hidden_NH: torch.Tensor,
     targets_N: torch.Tensor,
-    head: Callable[[torch.Tensor], torch.Tensor],
+    weight_VH: torch.Tensor,
+    bias_V: torch.Tensor | None = None,
     *,
-    vocab_size: int,
     temperature: float,
-    tile_logits: int = TILE_LOGITS,
+    tile: tuple[int, int] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probs of ``targets_N`` and entropies, both (N,), fp32, nats, at ``temperature``.
+    """Log-probs of ``targets_N`` and entropies, both (N,), fp32, nats, of softmax((W h + b) / ``temperature``).
 
-    ``head`` maps (n, H) to logits (n, V). The entropy carries no gradient.
+    Gradients flow from both into hidden states, weight and bias. ``tile``: tokens and vocabulary entries of a tile.
     """
-    import torch
-    from torch.utils.checkpoint import checkpoint
+    rows, columns = tile or (GPU_TILE if hidden_NH.is_cuda else CPU_TILE)
+    result: tuple[torch.Tensor, torch.Tensor] = _TokenLogprobs.apply(
+        hidden_NH, targets_N, weight_VH, bias_V, temperature, rows, columns
+    )
+    return result
 
-    rows = max(1, tile_logits // vocab_size)
-    logprobs, entropies = [], []
-    for start in range(0, hidden_NH.shape[0], rows):
-        tile = hidden_NH[start : start + rows], targets_N[start : start + rows], head, temperature
-        if torch.is_grad_enabled() and hidden_NH.shape[0] > rows:
-            logprob_n, entropy_n = checkpoint(_tile, *tile, use_reentrant=False)
-        else:
-            logprob_n, entropy_n = _tile(*tile)
-        logprobs.append(logprob_n)
-        entropies.append(entropy_n)
-    if not logprobs:
-        return hidden_NH.new_zeros(0), hidden_NH.new_zeros(0)
-    return torch.cat(logprobs), torch.cat(entropies)
+
+class _TokenLogprobs(torch.autograd.Function):
+    """One row block at a time; within it, one column block of the vocabulary at a time."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden_NH: torch.Tensor,
+        targets_N: torch.Tensor,
+        weight_VH: torch.Tensor,
+        bias_V: torch.Tensor | None,
+        temperature: float,
+        rows: int,
+        columns: int,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        count, vocabulary = hidden_NH.shape[0], weight_VH.shape[0]
+        chosen_N = _accumulator(hidden_NH, count)
+        lse_N, entropy_N = torch.empty_like(chosen_N), torch.empty_like(chosen_N)
+        for row in _blocks(count, rows):
+            hidden_nH, targets_n = hidden_NH[row], targets_N[row]
+            top_n = chosen_N.new_full((hidden_nH.shape[0],), -torch.inf)
+            total_n, weighted_n = torch.zeros_like(top_n), torch.zeros_like(top_n)
+            for column in _blocks(vocabulary, columns):
+                logits_nv = _logits(hidden_nH, weight_VH, bias_V, column, temperature)
+                _pick(chosen_N[row], logits_nv, targets_n, column)
+                new_top_n = torch.maximum(top_n, logits_nv.amax(dim=1))
+                scale_n = torch.exp(top_n - new_top_n)
+                shifted_nv = logits_nv.sub_(new_top_n.unsqueeze(1))
+                exponentials_nv = shifted_nv.exp()
+                # The weighted sum is of logits relative to the running maximum, which moves by new_top - top.
+                moved_n = torch.where(total_n > 0, total_n * (top_n - new_top_n), 0.0)
+                weighted_n = scale_n * (weighted_n + moved_n) + (exponentials_nv * shifted_nv).sum(dim=1)
+                total_n = scale_n * total_n + exponentials_nv.sum(dim=1)
+                top_n = new_top_n
+            lse_N[row] = top_n + total_n.log()
+            entropy_N[row] = total_n.log() - weighted_n / total_n
+        ctx.save_for_backward(hidden_NH, targets_N, weight_VH, bias_V, lse_N, entropy_N)
+        ctx.sizes = temperature, rows, columns
+        return chosen_N - lse_N, entropy_N.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        gradient_N, entropy_gradient_N = gradients
+        hidden_NH, targets_N, weight_VH, bias_V, lse_N, entropy_N = ctx.saved_tensors
+        temperature, rows, columns = ctx.sizes
+        with_entropy = bool(entropy_gradient_N.any())
+        hidden_gradient_NH = torch.zeros_like(hidden_NH, dtype=lse_N.dtype)
+        weight_gradient_VH = torch.zeros_like(weight_VH, dtype=lse_N.dtype)
+        bias_gradient_V = None if bias_V is None else torch.zeros_like(bias_V, dtype=lse_N.dtype)
+        for row in _blocks(hidden_NH.shape[0], rows):
+            hidden_nH, targets_n, lse_n1 = hidden_NH[row], targets_N[row], lse_N[row].unsqueeze(1)
+            for column in _blocks(weight_VH.shape[0], columns):
+                logprobs_nv = _logits(hidden_nH, weight_VH, bias_V, column, temperature).sub_(lse_n1)
+                slope_n1 = -gradient_N[row].unsqueeze(1)
+                if with_entropy:
+                    pull_nv = (logprobs_nv + entropy_N[row].unsqueeze(1)) * entropy_gradient_N[row].unsqueeze(1)
+                    gradient_nv = logprobs_nv.exp_().mul_(slope_n1 - pull_nv)
+                else:
+                    gradient_nv = logprobs_nv.exp_().mul_(slope_n1)
+                _add_at_targets(gradient_nv, gradient_N[row], targets_n, column)
+                gradient_nv = gradient_nv.div_(temperature).to(hidden_NH.dtype)
+                hidden_gradient_NH[row] += gradient_nv @ weight_VH[column]
+                weight_gradient_VH[column] += gradient_nv.T @ hidden_nH
+                if bias_gradient_V is not None:
+                    bias_gradient_V[column] += gradient_nv.sum(dim=0)
+        return (
+            hidden_gradient_NH.to(hidden_NH.dtype),
+            None,
+            weight_gradient_VH.to(weight_VH.dtype),
+            None if bias_gradient_V is None or bias_V is None else bias_gradient_V.to(bias_V.dtype),
+            None,
+            None,
+            None,
+        )
+
+
+def _blocks(length: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def _accumulator(like: torch.Tensor, count: int) -> torch.Tensor:
+    """fp32, or float64 where the input is, so that the formulas can be checked in float64."""
+    return torch.zeros(count, dtype=torch.promote_types(like.dtype, torch.float32), device=like.device)
+
+
+def _logits(
+    hidden_nH: torch.Tensor, weight_VH: torch.Tensor, bias_V: torch.Tensor | None, column: slice, temperature: float
+) -> torch.Tensor:
+    logits_nv = torch.nn.functional.linear(hidden_nH, weight_VH[column], None if bias_V is None else bias_V[column])
+    return logits_nv.to(torch.promote_types(logits_nv.dtype, torch.float32)).div_(temperature)
+
+
+def _inside(targets_n: torch.Tensor, column: slice) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which targets lie in the column block, and their places in it."""
+    rows_k = ((targets_n >= column.start) & (targets_n < column.stop)).nonzero().squeeze(1)
+    return rows_k, targets_n[rows_k] - column.start
+
+
+def _pick(chosen_n: torch.Tensor, logits_nv: torch.Tensor, targets_n: torch.Tensor, column: slice) -> None:
+    rows_k, places_k = _inside(targets_n, column)
+    chosen_n[rows_k] = logits_nv[rows_k, places_k]
+
+
+def _add_at_targets(
+    gradient_nv: torch.Tensor, gradient_n: torch.Tensor, targets_n: torch.Tensor, column: slice
+) -> None:
+    rows_k, places_k = _inside(targets_n, column)
+    gradient_nv[rows_k, places_k] += gradient_n[rows_k]

@@ -2,7 +2,8 @@
 
 A step: new prompts enter the unfinished pool; every sample in it grows by one segment; finished samples are
 scored; groups that are complete leave as this step's experience; the policy is updated on it; the new weights
-go into the engine. A run resumes from its latest checkpoint.
+go into the engine. Where a step is to be refilled (dynamic sampling), its first half is repeated, within a bound. A
+run resumes from its latest checkpoint.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from ulorl.engine.base import Engine
 from ulorl.engine.prompts import Prompter
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe
-from ulorl.train.advantage import grpo_advantages, is_uniform
-from ulorl.train.batch import Trajectory, group_trajectories
+from ulorl.train.advantage import advantages, soft_overlong
+from ulorl.train.batch import Trajectory, trajectory
+from ulorl.train.experience import Experience, Leaving, accepted, take
 from ulorl.train.pool import Group, Sample, UnfinishedPool
-from ulorl.train.rollout import PromptStream, decode_segment, new_groups, score
+from ulorl.train.rewards import Rewards
+from ulorl.train.rollout import PromptStream, decode_segment, new_groups, new_prompts, score
 from ulorl.train.sync import sync_weights
 from ulorl.verify import Verdict, Verifier
 
@@ -35,11 +38,15 @@ class StepResult:
     """What one step did."""
 
     step: int
+    rounds: int = 0
+    new_prompts: int = 0
     grown_tokens: int = 0
     finished: list[Sample] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    experience: list[Group] = field(default_factory=list)
+    experience: Experience = field(default_factory=lambda: Experience([], []))
+    exhausted: bool = False
     tally: UpdateTally | None = None
+    reference_age: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -56,15 +63,16 @@ class Trainer:
         verifier: Verifier,
         learner: Learner,
     ) -> None:
-        self.recipe, self.rollout = recipe, recipe.train.rollout
-        self.engine, self.prompter, self.verifier, self.learner = engine, prompter, verifier, learner
+        self.recipe, self.rollout, self.objective = recipe, recipe.train.rollout, recipe.train.objective
+        self.engine, self.prompter, self.learner = engine, prompter, learner
+        self.rewards = Rewards(verifier, self.rollout.reward_timeout_s)
         self.stream = PromptStream(problems, recipe.seed)
         self.pool = UnfinishedPool(self.rollout.max_tokens)
-        self.step = 0
+        self.step = self.reference_step = 0
 
-    def restore(self, step: int, drawn: int, groups: Sequence[Group]) -> None:
+    def restore(self, step: int, drawn: int, reference_step: int, groups: Sequence[Group]) -> None:
         """Continue after ``step`` with the samples that were in flight then."""
-        self.step, self.stream.drawn = step, drawn
+        self.step, self.stream.drawn, self.reference_step = step, drawn, reference_step
         self.pool.add(groups)
 
     def run_step(self) -> StepResult:
@@ -72,18 +80,11 @@ class Trainer:
         self.step += 1
         result, clock = StepResult(self.step), _Clock()
 
-        self.pool.add(new_groups(self.stream, self.prompter, self.rollout, step=self.step, seed=self.recipe.seed))
-        tokens_before = self._tokens()
-        result.finished = decode_segment(self.pool, self.engine, self.rollout, step=self.step)
-        result.grown_tokens = self._tokens() - tokens_before
-        clock.lap(result.seconds, "rollout")
+        while self._needs_more(result):
+            self._grow(result, clock)
+        result.experience = take(self.pool, self.rollout, self.step)
 
-        result.verdicts = score(self.pool, self.prompter, self.verifier)
-        self.pool.check(self.rollout.group_size)
-        clock.lap(result.seconds, "verify")
-
-        result.experience = self.pool.take_complete()
-        trajectories = self._trajectories(result.experience)
+        trajectories = self._trajectories(result.experience.trained)
         if trajectories:
             self.engine.sleep()
             result.tally = self.learner.update(trajectories)
@@ -93,18 +94,65 @@ class Trainer:
         if trajectories:
             sync_weights(self.learner, self.engine)
         clock.lap(result.seconds, "sync")
+        result.reference_age = self._reset_reference()
         return result
 
-    def _trajectories(self, experience: Sequence[Group]) -> list[Trajectory]:
-        groups = [group for group in experience if not (self.rollout.drop_uniform and is_uniform(group.rewards))]
-        if not groups:
-            return []
-        advantages_GS = grpo_advantages(np.array([group.rewards for group in groups], dtype=np.float64))
-        return [
-            trajectory
-            for group, advantages_S in zip(groups, advantages_GS, strict=True)
-            for trajectory in group_trajectories(group, advantages_S.tolist())
-        ]
+    def _grow(self, result: StepResult, clock: _Clock) -> None:
+        """New prompts enter, every unfinished sample grows by a segment, finished ones are scored."""
+        ready = accepted(self.pool, self.rollout)
+        count = new_prompts(self.pool, self.rollout, accepted=ready, step=self.step)
+        self.pool.add(
+            new_groups(self.stream, self.prompter, self.rollout, count=count, step=self.step, seed=self.recipe.seed)
+        )
+        tokens_before = self._tokens()
+        result.finished += decode_segment(
+            self.pool, self.engine, self.prompter, self.rewards, self.rollout, step=self.step
+        )
+        result.grown_tokens += self._tokens() - tokens_before
+        result.rounds += 1
+        result.new_prompts += count
+        clock.lap(result.seconds, "rollout")
+
+        result.verdicts += score(self.pool, self.rewards)
+        self.pool.check(self.rollout.group_size)
+        clock.lap(result.seconds, "verify")
+
+    def _needs_more(self, result: StepResult) -> bool:
+        """One segment a step, or as many as it takes to refill the update, within the bound."""
+        if self.rollout.dynamic_sampling != "refill":
+            return result.rounds == 0
+        enough = accepted(self.pool, self.rollout) >= self.rollout.prompts_per_step
+        result.exhausted = not enough and result.rounds >= self.rollout.max_rounds
+        return not (enough or result.exhausted)
+
+    def _trajectories(self, entries: Sequence[Leaving]) -> list[Trajectory]:
+        found = []
+        for entry in entries:
+            leaving = {sample.index for sample in entry.samples}
+            shaped_1S = np.array([[self._shaped(sample) for sample in entry.peers]])
+            (advantages_S,) = advantages(shaped_1S, self.objective.advantage)
+            for sample, advantage in zip(entry.peers, advantages_S.tolist(), strict=True):
+                cut = self.objective.truncated == "masked" and sample.finish_reason == "length"
+                if sample.index in leaving and not cut:
+                    found.append(trajectory(entry.group, sample, advantage))
+        return found
+
+    def _shaped(self, sample: Sample) -> float:
+        """The reward that advantages are made of: the verifier's, with the punishment of overlong samples if any."""
+        assert sample.reward is not None
+        if self.objective.truncated != "soft":
+            return sample.reward
+        return sample.reward + soft_overlong(len(sample.token_ids), self.rollout.max_tokens, self.objective.soft_buffer)
+
+    def _reset_reference(self) -> int | None:
+        """Age of the reference in steps, after resetting it where its time is up; None without one."""
+        if self.objective.kl == 0:
+            return None
+        every = self.objective.reference_reset_every
+        if every and self.step - self.reference_step >= every:
+            self.learner.reset_reference()
+            self.reference_step = self.step
+        return self.step - self.reference_step
 
     def _tokens(self) -> int:
         return sum(len(sample.token_ids) for group in self.pool.groups.values() for sample in group.samples)
@@ -118,4 +166,5 @@ class _Clock:
 
     def lap(self, seconds: dict[str, float], name: str) -> None:
         now = time.perf_counter()
-        seconds[name], self.last = now - self.last, now
+        seconds[name] = seconds.get(name, 0.0) + now - self.last
+        self.last = now

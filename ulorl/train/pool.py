@@ -1,13 +1,13 @@
 """The samples in flight: prompts enter as groups, grow by segments, and leave as whole groups.
 
 Invariants, checked by ``UnfinishedPool.check`` after every segment:
-- every sample leaves exactly once, together with all members of its group and with nobody else's;
+- every sample leaves exactly once, and never with another group's; a group is gone when all its members left;
 - token ids, log-probs and the segments' lengths agree for every sample, and no sample exceeds the maximum;
 - a sample is finished exactly when the engine said "stop", or when it holds the maximum number of tokens;
 - every segment keeps the version of the policy that sampled it.
 
-The pool is the unfinished pool of UloRL's Algorithm 1; the groups that ``take_complete`` returns are its
-experience pool. A group waits for its slowest member (the `group` policy).
+The pool is the unfinished pool of UloRL's Algorithm 1; what ``ulorl.train.experience`` takes out of it is the
+experience pool.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Sample:
     segment_versions: list[int] = field(default_factory=list)
     finish_reason: FinishReason | None = None
     finished_step: int | None = None
+    left_step: int | None = None
     verdict: Verdict | None = None
     reward: float | None = None
 
@@ -57,9 +58,16 @@ class Group:
     @property
     def rewards(self) -> list[float]:
         """Rewards of all members; the group must be finished and scored."""
-        rewards = [sample.reward for sample in self.samples if sample.reward is not None]
-        assert len(rewards) == len(self.samples), f"group {self.number}: a member has no reward"
-        return rewards
+        return rewards(self.samples)
+
+
+def rewards(samples: Iterable[Sample]) -> list[float]:
+    """Rewards of scored samples."""
+    found = []
+    for sample in samples:
+        assert sample.reward is not None, f"sample {sample.index} has no reward"
+        found.append(sample.reward)
+    return found
 
 
 class UnfinishedPool:
@@ -83,8 +91,13 @@ class UnfinishedPool:
                     yield group, sample
 
     def waiting(self) -> Iterator[Sample]:
-        """Finished samples whose group is not done yet."""
-        return (sample for group in self.groups.values() for sample in group.samples if sample.finished)
+        """Finished samples that have not left yet."""
+        samples = (sample for group in self.groups.values() for sample in group.samples)
+        return (sample for sample in samples if sample.finished and sample.left_step is None)
+
+    def oldest(self) -> int | None:
+        """Step at which the oldest group with an unfinished sample was born; None where all are finished."""
+        return min((group.born_step for group, _ in self.unfinished()), default=None)
 
     def budget(self, sample: Sample) -> int:
         """Tokens the sample may still grow by: the global maximum minus what exists."""
@@ -104,12 +117,13 @@ class UnfinishedPool:
             sample.finish_reason = "length"
         sample.finished_step = step if sample.finished else None
 
-    def take_complete(self) -> list[Group]:
-        """Remove and return the groups whose members are all finished: this step's experience pool."""
-        complete = [group for group in self.groups.values() if group.finished]
-        for group in complete:
+    def leave(self, group: Group, samples: Iterable[Sample], step: int) -> None:
+        """Take scored samples out; the group goes with its last member."""
+        for sample in samples:
+            assert sample.reward is not None and sample.left_step is None, "a sample leaves unscored or twice"
+            sample.left_step = step
+        if all(sample.left_step is not None for sample in group.samples):
             del self.groups[group.number]
-        return complete
 
     def check(self, group_size: int) -> None:
         """Raise AssertionError when an invariant of this module does not hold."""
@@ -122,3 +136,5 @@ class UnfinishedPool:
                 assert len(sample.segment_lengths) == len(sample.segment_versions)
                 assert sample.finished or tokens < self.max_tokens
                 assert (sample.reward is None) == (sample.verdict is None)
+                assert sample.left_step is None or sample.reward is not None
+            assert any(sample.left_step is None for sample in group.samples), f"group {number} should be gone"

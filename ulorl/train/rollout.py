@@ -4,7 +4,8 @@ Invariants:
 - token ids are carried from segment to segment, never re-tokenised; sampling parameters are built afresh;
 - the seed of a segment follows from the run's seed, the group, the member and the segment number alone, so that
   a resumed run draws the same tokens and no two samples share a stream;
-- every finished sample has a verdict and a reward; an undecided verdict is counted by the caller.
+- every finished sample has a verdict and a reward, computed while others are still growing; an undecided verdict is
+  counted by the caller.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ulorl.engine.base import Engine, GenerationRequest, Sampling
+from ulorl.engine.base import Engine, Generation, GenerationRequest, Sampling
 from ulorl.engine.prompts import Prompter
 from ulorl.problem import Problem
-from ulorl.recipe import RolloutRecipe
+from ulorl.recipe_train import RolloutRecipe
 from ulorl.seeds import derive_seed
 from ulorl.train.pool import Group, Sample, UnfinishedPool
-from ulorl.verify import Item, Verdict, Verifier
+from ulorl.train.rewards import Rewards
+from ulorl.verify import Item, Verdict
 
 
 @dataclass
@@ -41,12 +43,28 @@ class PromptStream:
         return self.problems[int(order[position])]
 
 
+def new_prompts(pool: UnfinishedPool, rollout: RolloutRecipe, *, accepted: int, step: int) -> int:
+    """How many prompts enter before the next segment; ``accepted``: entries that an update could be made of already.
+
+    None enter while the oldest unfinished group is at the bound on age: stale samples are waited for, since throwing
+    them away would bias training against hard problems.
+    """
+    oldest = pool.oldest()
+    if rollout.max_age and oldest is not None and step - oldest >= rollout.max_age:
+        return 0
+    if rollout.in_flight:
+        missing = rollout.in_flight - sum(1 for _ in pool.unfinished())
+        return max(0, -(-missing // rollout.group_size))
+    surplus = accepted if rollout.dynamic_sampling == "refill" else 0
+    return max(0, rollout.prompts_per_step - surplus)
+
+
 def new_groups(
-    stream: PromptStream, prompter: Prompter, rollout: RolloutRecipe, *, step: int, seed: int
+    stream: PromptStream, prompter: Prompter, rollout: RolloutRecipe, *, count: int, step: int, seed: int
 ) -> list[Group]:
-    """The groups of this step's new prompts."""
+    """The groups of ``count`` new prompts."""
     groups = []
-    for _ in range(rollout.prompts_per_step):
+    for _ in range(count):
         number = stream.drawn
         (problem,) = stream.take(1)
         samples = [Sample(index, derive_seed(seed, "rollout", number, index)) for index in range(rollout.group_size)]
@@ -54,9 +72,19 @@ def new_groups(
     return groups
 
 
-def decode_segment(pool: UnfinishedPool, engine: Engine, rollout: RolloutRecipe, *, step: int) -> list[Sample]:
-    """Grow every unfinished sample by one segment; return the samples that finished."""
+def decode_segment(
+    pool: UnfinishedPool,
+    engine: Engine,
+    prompter: Prompter,
+    rewards: Rewards,
+    rollout: RolloutRecipe,
+    *,
+    step: int,
+) -> list[Sample]:
+    """Grow every unfinished sample by one segment; return the samples that finished, on their way to a verdict."""
     growing = list(pool.unfinished())
+    if not growing:
+        return []
     sampling = Sampling(rollout.temperature, rollout.top_p, rollout.top_k)
     segment_tokens = rollout.max_tokens // rollout.segments
     requests = [
@@ -69,26 +97,32 @@ def decode_segment(pool: UnfinishedPool, engine: Engine, rollout: RolloutRecipe,
         )
         for group, sample in growing
     ]
-    for request, (_, sample), segment in zip(requests, growing, engine.generate(requests), strict=True):
+    by_id = {request.id: entry for request, entry in zip(requests, growing, strict=True)}
+
+    def judge(segment: Generation) -> None:
+        group, sample = by_id[segment.id]
+        if segment.finish_reason == "stop" or len(segment.token_ids) == pool.budget(sample):
+            text = prompter.decode((*sample.token_ids, *segment.token_ids))
+            rewards.submit((group.number, sample.index), Item(group.problem.answer, text, group.problem.problem))
+
+    segments = engine.generate(requests, judge)
+    for request, (_, sample), segment in zip(requests, growing, segments, strict=True):
         assert segment.id == request.id and len(segment.token_ids) == len(segment.logprobs)
         pool.extend(sample, segment, step)
     return [sample for _, sample in growing if sample.finished]
 
 
-def score(pool: UnfinishedPool, prompter: Prompter, verifier: Verifier) -> list[Verdict]:
-    """Verify every finished sample that has no reward yet. Truncated samples score 0, as in the paper."""
+def score(pool: UnfinishedPool, rewards: Rewards) -> list[Verdict]:
+    """Give every finished sample its verdict and reward. Truncated samples score 0, as in the paper."""
+    verdicts = rewards.collect()
     pending = [
         (group, sample)
         for group in pool.groups.values()
         for sample in group.samples
         if sample.finished and sample.reward is None
     ]
-    items = [
-        Item(group.problem.answer, prompter.decode(sample.token_ids), group.problem.problem)
-        for group, sample in pending
-    ]
-    verdicts = verifier.verify(items)
-    for (_, sample), verdict in zip(pending, verdicts, strict=True):
-        sample.verdict = verdict
+    assert len(verdicts) == len(pending), "samples finished and samples judged differ"
+    for group, sample in pending:
+        sample.verdict = verdict = verdicts[group.number, sample.index]
         sample.reward = 1.0 if verdict.equivalent and sample.finish_reason == "stop" else 0.0
-    return verdicts
+    return list(verdicts.values())

@@ -19,8 +19,11 @@ from ulorl.files import write_atomic, write_table
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe
 from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
+from ulorl.recipe_train import RolloutRecipe
 from ulorl.rows import read_problem_table
 from ulorl.train.advice import advice
+from ulorl.train.experience import histogram
+from ulorl.train.loop import StepResult
 from ulorl.train.step_metrics import rollout_table, step_metrics
 from ulorl.verify import Verifier
 
@@ -123,12 +126,19 @@ def _run(
         display.log(f"train: {line}")
     problems, verifier = read_problem_table(problems_path), Verifier(recipe.verify)
     check_problems(problems, prompter, verifier, recipe)
-    learner = Learner(model_dir, recipe.model, settings.learner, settings.objective, settings.rollout.temperature)
+    learner = Learner(
+        model_dir,
+        recipe.model,
+        settings.learner,
+        settings.objective,
+        settings.rollout.temperature,
+        settings.rollout.max_tokens,
+    )
     trainer = Trainer(recipe, problems, engine=engine, prompter=prompter, verifier=verifier, learner=learner)
     found = checkpoints(root)
     if found:
         state, groups = load_checkpoint(found[-1], learner, problems)
-        trainer.restore(state.step, state.drawn, groups)
+        trainer.restore(state.step, state.drawn, state.reference_step, groups)
         display.log(f"train: resuming after step {state.step} of {settings.steps} from {found[-1]}")
     sync_weights(learner, engine)
     rollouts, barren = directory / "rollouts", 0
@@ -139,20 +149,23 @@ def _run(
             values = step_metrics(result, trainer.pool, settings.objective.sigma)
             write_table(
                 rollouts / f"step_{result.step:06d}.parquet",
-                rollout_table(result.experience, prompter),
+                rollout_table(result.experience.all(), prompter),
             )
             writer.write(result.step, values)
             display.step(result.step, settings.steps, values)
             barren = _warn_when_barren(barren, result.tally is None, values, display)
+            if result.exhausted:
+                display.log(exhaustion(result, settings.rollout))
             if result.step % settings.checkpoint_every == 0 and result.step < settings.steps:
                 save_checkpoint(
                     root,
                     learner,
-                    TrainerState(result.step, learner.version, trainer.stream.drawn),
+                    TrainerState(result.step, learner.version, trainer.stream.drawn, trainer.reference_step),
                     list(trainer.pool.groups.values()),
                     model_dir,
                     settings.keep_checkpoints,
                 )
+    trainer.rewards.close()
     if learner.version == 0:
         raise UserError(
             f"train: {settings.steps} steps without one update: no group of samples had both right and wrong "
@@ -161,6 +174,16 @@ def _run(
     shutil.rmtree(directory / "model", ignore_errors=True)
     save_model(learner, directory / "model", model_dir)
     return {"steps": trainer.step, "updates": learner.version, "prompts": trainer.stream.drawn}
+
+
+def exhaustion(result: StepResult, rollout: RolloutRecipe) -> str:
+    """What a step that could not be refilled says: how far it came, and the pass rates of the groups it saw."""
+    return (
+        f"train: step {result.step}: {len(result.experience.trained)} of {rollout.prompts_per_step} groups with right "
+        f"and wrong answers after {result.rounds} rounds; the update takes those. Right answers a group: "
+        f"{histogram(result.experience.all())}. Change the difficulty of the data (curate.difficulty), or "
+        "train.rollout.max_rounds"
+    )
 
 
 def _warn_when_barren(barren: int, no_update: bool, values: Mapping[str, float], display: TrainDisplay) -> int:

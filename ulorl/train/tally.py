@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from ulorl.train.batch import Batch
 from ulorl.train.objective import PolicyLoss
 
+OLDEST = 3
+"""Tokens sampled by a policy this many updates old or more are counted together."""
+AGES = ("age_0_share", "age_1_share", "age_2_share", "age_3_or_more_share")
 MISMATCH_NATS = 0.1
 """A token counts as off when engine and trainer differ by more."""
 
@@ -24,14 +27,17 @@ class UpdateTally:
 
     version: int
     updates: int
+    epochs: int
     loss: float = 0.0
     clipped: int = 0
+    kl: float = 0.0
     tokens: int = 0
     samples: int = 0
     entropy: float = 0.0
     masked: int = 0
     mastered: int = 0
     on_policy: int = 0
+    by_age: list[int] = field(default_factory=lambda: [0] * (OLDEST + 1))
     mismatch_sum: float = 0.0
     mismatch_max: float = 0.0
     mismatch_off: int = 0
@@ -41,6 +47,7 @@ class UpdateTally:
     def add_loss(self, result: PolicyLoss) -> None:
         self.loss += float(result.loss.detach()) / self.updates
         self.clipped += int(result.clipped)
+        self.kl += float(result.kl)
 
     def add_batch(
         self,
@@ -56,6 +63,8 @@ class UpdateTally:
         self.entropy += float(entropy_BT.sum())
         self.masked += int(masked_BT.sum())
         self.mastered += int(mastered_BT.sum())
+        ages_N = (self.version - batch.versions_BT[batch.response_BT]).clamp(0, OLDEST)
+        self.by_age = [a + b for a, b in zip(self.by_age, ages_N.bincount(minlength=OLDEST + 1).tolist(), strict=True)]
         current_BT = batch.response_BT & (batch.versions_BT == self.version)
         difference_N = (logprobs_BT - batch.behaviour_logprobs_BT)[current_BT].abs()
         self.on_policy += difference_N.numel()
@@ -73,10 +82,11 @@ class UpdateTally:
             "objective/lr": self.lr,
             "objective/samples": self.samples,
             "objective/tokens": self.tokens,
-            "objective/clipped_share": self.clipped / (self.tokens * self.updates),
+            "objective/clipped_share": self.clipped / (self.tokens * self.epochs),
+            "objective/kl": self.kl / (self.tokens * self.epochs),
             "objective/masked_share": self.masked / self.tokens,
             "objective/mastered_share": self.mastered / self.tokens,
-            "objective/old_policy_token_share": 1 - self.on_policy / self.tokens,
+            **{f"segment/{name}": count / self.tokens for name, count in zip(AGES, self.by_age, strict=True)},
             "entropy/mean": self.entropy / self.tokens,
             "mismatch/mean": self.mismatch_sum / on_policy,
             "mismatch/max": self.mismatch_max,

@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+Relation = Literal["equal", "different", "undecided"]
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """``relation`` of two answers; ``reason`` where it is undecided."""
+    """``relation`` of two answers; ``reason`` where it is undecided.
 
-    relation: Literal["equal", "different", "undecided"]
+    ``rule`` is what verdicts report instead of the tier's name, where a tier knows better ("units").
+    """
+
+    relation: Relation
     reason: str = ""
+    rule: str = ""
 
 
 EQUAL = Outcome("equal")

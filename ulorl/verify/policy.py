@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ulorl.errors import UserError
-from ulorl.recipe import VerifyRecipe
+
+if TYPE_CHECKING:
+    from ulorl.recipe import VerifyRecipe
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,6 @@ def policy_of(config: VerifyRecipe, overrides: Mapping[str, Any] | None = None) 
         unknown = [name for name in overrides if name not in names]
         if unknown:
             raise UserError(f"policy: no such setting {unknown[0]!r}; there are {', '.join(names)}")
-        config = VerifyRecipe.model_validate(config.model_dump() | dict(overrides))
+        config = type(config).model_validate(config.model_dump() | dict(overrides))
     values = {name: getattr(config, name) for name in names}
     return replace(DEFAULT, **values | {"relative_tolerance": Fraction(config.relative_tolerance)})

@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ulorl.verify.algebra import Unsupported
-from ulorl.verify.answers import other_reading, parse_answer
-from ulorl.verify.compare import compare
-from ulorl.verify.normalise import normalise
+from ulorl.verify.comparison.compare import compare
+from ulorl.verify.exact.algebra import Unsupported
+from ulorl.verify.grammar.answers import other_reading, parse_answer
+from ulorl.verify.grammar.normalise import normalise
+from ulorl.verify.grammar.values import Listing, Scalar, Value
 from ulorl.verify.outcome import EQUAL, Outcome, undecided
 from ulorl.verify.policy import Policy
-from ulorl.verify.values import Listing, Scalar, Value
 
 MAX_TEXT = 20_000
+FAULT = "a fault of the verifier:"
+"""How the reason begins where our own code failed; nothing is known to do this."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ def read_answer(text: str) -> Answer:
         return Answer(text, normal, parse_answer(normal), "")
     except Unsupported as error:
         return Answer(text, normal, None, str(error))
+    except Exception as error:  # as in `decide`
+        return Answer(text, normal, None, f"{FAULT} {type(error).__name__}")
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,10 @@ def decide(tiers: tuple[Tier, ...], reference: Answer, answer: Answer, policy: P
     """The first decision of ``tiers`` and the name of the tier, or ("undecided", the last tier's reason)."""
     outcome = undecided("no tier")
     for tier in tiers:
-        outcome = tier.compare(reference, answer, policy)
+        try:
+            outcome = tier.compare(reference, answer, policy)
+        except Exception as error:  # a fault of ours must not end a training run
+            return "undecided", undecided(f"{FAULT} {type(error).__name__}")
         if outcome.relation != "undecided":
-            return tier.name, outcome
+            return outcome.rule or tier.name, outcome
     return "undecided", outcome

@@ -1,0 +1,1 @@
+"""Whether two parsed values are equal, different, or not to be decided."""

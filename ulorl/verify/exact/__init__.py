@@ -1,0 +1,1 @@
+"""Canonical forms of expressions, exact arithmetic, and high-precision values."""

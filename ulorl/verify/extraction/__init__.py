@@ -1,0 +1,1 @@
+"""From a response to the final answer it states."""

@@ -1,0 +1,133 @@
+"""The spellings of units and currencies that answers use. Keys are pint's names, or ours where `units` sizes them.
+
+Only what is listed here is ever a unit. Words are in lower case; symbols keep their case, because mW is not MW.
+"""
+
+from __future__ import annotations
+
+NAMES = {
+    "inch": "in,inch,inches,英寸",
+    "foot": "ft,foot,feet,英尺",
+    "yard": "yd,yds,yard,yards,码",
+    "kilometer": "公里",
+    "meter": "公尺",
+    "mile": "mi,mile,miles,英里",
+    "nautical_mile": "nautical mile,nautical miles,nmi,海里",
+    "light_year": "ly,light year,light years,lightyear,lightyears,光年",
+    "angstrom": "Å,angstrom,angstroms",
+    "micron": "micron,microns",
+    "acre": "acre,acres",
+    "hectare": "ha,hectare,hectares,公顷",
+    "gallon": "gal,gallon,gallons",
+    "quart": "qt,qts,quart,quarts",
+    "pint": "pint,pints",
+    "cup": "cup,cups",
+    "fluid_ounce": "fl oz,fluid ounce,fluid ounces,oz",
+    "tablespoon": "tbsp,tablespoon,tablespoons",
+    "teaspoon": "tsp,teaspoon,teaspoons",
+    "cubic_centimeter": "cc",
+    "pound": "lb,lbs,lbm,pound,pounds,磅",
+    "ounce": "oz,ounce,ounces,盎司",
+    "kilogram": "公斤,kilo,kilos",
+    "stone": "stone,stones",
+    "ton": "ton,tons",
+    "metric_ton": "t,ton,tons,tonne,tonnes,metric ton,metric tons,吨",
+    "carat": "carat,carats",
+    "second": "s,sec,secs,second,seconds,秒,秒钟",
+    "minute": "min,mins,minute,minutes,分,分钟",
+    "hour": "h,hr,hrs,hour,hours,时,小时,个小时",
+    "day": "day,days,天,日",
+    "week": "wk,wks,week,weeks,周,星期,个星期",
+    "fortnight": "fortnight,fortnights",
+    "mile_per_hour": "mph",
+    "kilometer_per_hour": "kph,kmh,kmph",
+    "knot": "knot,knots,kn",
+    "force_pound": "lbf,lb,lbs,pound,pounds",
+    "dyne": "dyn,dyne,dynes",
+    "erg": "erg,ergs",
+    "british_thermal_unit": "Btu,BTU,btu",
+    "horsepower": "hp,horsepower",
+    "atmosphere": "atm,atmosphere,atmospheres",
+    "millimeter_Hg": "mmHg",
+    "torr": "torr,Torr",
+    "pound_force_per_square_inch": "psi",
+    "bit": "bit,bits",
+    "byte": "byte,bytes",
+}  # fmt: skip
+OWN = {
+    "degree": "°,degree,degrees,deg,度",
+    "arcminute": "arcminute,arcminutes,arcmin",
+    "arcsecond": "arcsecond,arcseconds,arcsec",
+    "gradian": "gradian,gradians",
+    "turn": "turn,turns,revolution,revolutions,rev,revs",
+    "radian": "rad,rads,radian,radians,弧度",
+    "kelvin": "K,kelvin,kelvins,开尔文",
+    "celsius": "°C,° C,℃,degree C,degrees C,celsius,centigrade,degree celsius,degrees celsius,degrees Celsius,"
+    "degree Celsius,degC,摄氏度,C",
+    "fahrenheit": "°F,° F,℉,degree F,degrees F,fahrenheit,degree fahrenheit,degrees fahrenheit,degrees Fahrenheit,"
+    "degree Fahrenheit,degF,华氏度,F",
+    "month": "month,months,mo,月,个月",
+    "year": "yr,yrs,year,years,年,岁",
+    "decade": "decade,decades",
+    "century": "century,centuries,世纪",
+    "rpm": "rpm",
+}
+CURRENCIES = {
+    "USD": "$,USD,US dollar,US dollars,usd,dollar,dollars,bucks,美元",
+    "USD/100": "cent,cents,¢",
+    "EUR": "€,EUR,euro,euros,欧元",
+    "GBP": "£,GBP,pound sterling,pounds sterling,pound,pounds,英镑",
+    "GBP/100": "pence,penny",
+    "JPY": "¥,JPY,yen,日元",
+    "CNY": "¥,￥,CNY,RMB,yuan,元,人民币,块",
+    "CNY/10": "jiao,角",
+    "CNY/100": "fen,分",
+    "INR": "₹,Rs,INR,rupee,rupees",
+    "RUB": "ruble,rubles,rouble,roubles",
+    "CHF": "CHF,franc,francs",
+    "PES": "peso,pesos",
+}  # fmt: skip
+"""Code, or code/n for the n-th part of it."""
+
+PREFIXES = {
+    "femto": ("f", -15), "pico": ("p", -12), "nano": ("n", -9), "micro": ("µ μ u \\mu", -6), "milli": ("m", -3),
+    "centi": ("c", -2), "deci": ("d", -1), "deca": ("da", 1), "hecto": ("h", 2), "kilo": ("k", 3), "mega": ("M", 6),
+    "giga": ("G", 9), "tera": ("T", 12), "千": ("", 3), "毫": ("", -3), "厘": ("", -2), "分": ("", -1),
+    "微": ("", -6), "纳": ("", -9), "兆": ("", 6), "": ("", 0),
+}  # fmt: skip
+PREFIXED_NAMES = {
+    "meter": "meter meters metre metres 米",
+    "gram": "gram grams gramme grammes 克",
+    "liter": "liter liters litre litres 升",
+    "second": "second seconds",
+    "hertz": "hertz",
+    "newton": "newton newtons 牛 牛顿",
+    "pascal": "pascal pascals 帕",
+    "joule": "joule joules 焦 焦耳",
+    "watt": "watt watts 瓦 瓦特",
+    "volt": "volt volts 伏 伏特",
+    "ampere": "ampere amperes amp amps 安 安培",
+    "ohm": "ohm ohms 欧 欧姆",
+    "coulomb": "coulomb coulombs",
+    "farad": "farad farads",
+    "henry": "henry henries",
+    "tesla": "tesla teslas",
+    "weber": "weber webers",
+    "mole": "mole moles 摩尔",
+    "calorie": "calorie calories cal cals 卡",
+    "bar": "bar bars",
+    "electron_volt": "electronvolt electronvolts",
+    "byte": "byte bytes",
+}
+SYMBOLS = {
+    "meter": "m", "gram": "g gm gms", "liter": "L l", "hertz": "Hz", "newton": "N", "pascal": "Pa", "joule": "J",
+    "watt": "W", "volt": "V", "ampere": "A", "ohm": "Ω \\Omega", "coulomb": "C", "farad": "F", "henry": "H",
+    "tesla": "T", "weber": "Wb", "mole": "mol mols", "calorie": "cal", "bar": "bar", "electron_volt": "eV",
+    "byte": "B",
+}  # fmt: skip
+PREFIXED_SYMBOLS = {
+    "meter": "m", "gram": "g gm", "liter": "L l", "second": "s sec", "hertz": "Hz", "newton": "N", "pascal": "Pa",
+    "joule": "J", "watt": "W", "volt": "V", "ampere": "A", "ohm": "Ω \\Omega", "coulomb": "C", "farad": "F",
+    "henry": "H", "tesla": "T", "mole": "mol", "calorie": "cal", "bar": "bar", "electron_volt": "eV",
+    "byte": "B", "watt_hour": "Wh",
+}  # fmt: skip

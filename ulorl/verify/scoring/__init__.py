@@ -1,0 +1,1 @@
+"""Whole files of answers: reading, rates, explanations."""

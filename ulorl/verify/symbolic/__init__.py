@@ -1,0 +1,1 @@
+"""The tier that asks a computer algebra system, in worker processes that can be killed."""
