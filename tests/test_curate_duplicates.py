@@ -18,6 +18,7 @@ from ulorl.curate.equivalence import same_answer
 from ulorl.curate.features import Features, exact_key, features, jaccard
 from ulorl.curate.questions import same_question
 from ulorl.curate.references import references
+from ulorl.curate.restated import restated
 from ulorl.curate.signatures import signatures
 from ulorl.problem import Problem
 from ulorl.recipe import CurateRecipe, VerifyRecipe
@@ -126,6 +127,81 @@ def test_conflicting_references_are_marked_then_settled_by_the_verifier() -> Non
         ("a", "conflicting_references", "b"),
         ("b", "conflicting_references", "a"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (r"Let $n$ be odd. Find $\frac{1}{2}n + n^{3}$.", r"Suppose \( m \) is odd. Calculate \(\dfrac12 m+m^3\)."),
+        ("In triangle $ABC$, find the smallest angle.", r"Determine the least angle in triangle \(A B C\)."),
+        (
+            "How many of 50 coins land up? Express your answer as a common fraction.",
+            "How many of the fifty coins land up?",
+        ),
+        (
+            "A lamp is **lit** for 3 hours; the least cost is what?",
+            "A lamp is lit for three hours. What's the minimum cost?",
+        ),
+        (
+            "The sides are 3 and 4. [asy] draw((0,0)--(3,4)); [/asy] What is the area?",
+            "Sides are 3 and 4. What is the area?",
+        ),
+        (r"Compute the sum: \[1 + 2(3 + 4)\]", "Evaluate $1+2(3+4)$."),
+    ],
+)
+def test_what_is_one_problem_in_other_words(left: str, right: str) -> None:
+    assert restated(left, right)
+    assert restated(right, left)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (r"In cube $ABCDEFGH$, find $\sin \angle GAC$.", r"In cube $ABCDEFGH$, find $\sin \angle HAC$."),
+        ("In the figure, find angle $ABF$.", "In the figure, find angle $ABH$."),
+        ("Let $2n$ be a square and $3n$ a cube.", "Let $3n$ be a square and $2n$ a cube."),
+        ("Draw one of 2, 3, 4, 5 cards.", "Draw one of 2, 3, 4, 5 or 8 cards."),
+        ("Sum the first three composite numbers.", "Sum the first three prime numbers."),
+        ("What is the chance of a face card?", "What is the chance of a card?"),
+        ("Is 12 divisible by 3 or 4?", "Is 12 divisible by 3 and 4?"),
+        ("If $x+y=3$, what is $x$?", "If $x+y=3$, what is $y$?"),
+        (r"Find $\frac{a+b}{c}$ at $a=1$.", r"Find $a+\frac{b}{c}$ at $a=1$."),
+        ("Find 2(1+2(1+2)) now.", "Find 2(1+2(1+2(1+2))) now."),
+        ("Of 26 girls and boys, 7 left. How many girls left?", "Of 26 girls and boys, 7 left. How many boys left?"),
+        (r"Solve $x \le 3$.", r"Solve $x < 3$."),
+        ('Fill in. [asy] label("$12$",(0,1)); [/asy]', 'Fill in. [asy] label("$21$",(0,1)); [/asy]'),
+    ],
+)
+def test_what_is_another_problem(left: str, right: str) -> None:
+    assert not restated(left, right)
+    assert not restated(right, left)
+    assert restated(left, left)
+
+
+def test_hostile_texts_are_read_in_linear_time() -> None:
+    for text in (
+        "(" * 20_000,
+        "{x+" * 9_000,
+        r"\frac{1" * 5_000,
+        "$a$" * 9_000,
+        "[asy]" * 9_000,
+        "** " * 9_000,
+        " " * 20_000,
+    ):
+        assert restated(text, text)
+        assert not restated(text, "7 bricks " + text)
+
+
+def test_different_references_of_different_problems_do_not_conflict() -> None:
+    """Near-identical texts, one point's name apart: one problem if the references agree, two if they do not."""
+    text = (
+        "The regular octagon $PQRSTUVW$ has side 7. Its diagonals meet the circle of radius 12. Find the length $PS$."
+    )
+    other = text.replace("$PS$", "$PT$")
+    found = duplicates([row("a", text, "31"), row("b", other, "37")], CurateRecipe())
+    assert [(one.id, one.conflict) for one in found.kept] == [("a", None), ("b", None)]
+    reworded = text.replace("Find the", "Determine the").replace("$PS$", r"\(PS\)")
+    assert set(duplicates([row("a", text, "31"), row("b", reworded, "37")], CurateRecipe()).conflicts) == {"a", "b"}
 
 
 def test_a_reference_that_does_not_equal_itself_is_dropped() -> None:

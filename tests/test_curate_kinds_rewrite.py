@@ -61,6 +61,16 @@ def test_enumerations_need_consecutive_labels_of_one_style() -> None:
             "short_answer",
         ),
         ("Explain how any unit fraction can be decomposed.", "1/2", "open_ended"),
+        ("Arrange the chairs around the tables.", "12", "open_ended"),
+        ("Arrange the numbers $3, \\pi, 2^2$ in increasing order.", "3, \\pi, 2^2", "short_answer"),
+        ("Arrange the planks $a$, $b$, $c$ from the shortest to the longest.", "b, c, a", "short_answer"),
+        (
+            "As shown, arcs lie in a square of side 2. What is the area of the shaded part inside the square but "
+            "outside the arcs?",
+            "4-\\pi",
+            "short_answer",
+        ),
+        ("As shown, arcs lie in a square of side 2. What is the area of the shaded part?", "4-\\pi", "missing_figure"),
         # Several things asked without a list, or with one that hides it.
         ("How tall is the mast? And at what time does its shadow vanish?", "12", "multi_part"),
         ("Find $\\sin t$ and $\\cos t$.", r"\frac{3}{5}", "multi_part"),

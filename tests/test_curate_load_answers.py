@@ -62,6 +62,11 @@ def test_ids_are_unique_and_first_text_is_kept() -> None:
             r"(-\infty, -5] \cup [5, +\infty)",
         ),
         ("126(C)", "126"),
+        (r"\frac{4}{7} \textbf{(C)}", r"\frac{4}{7}"),
+        (r"0.25 \text{ (Option D)}", "0.25"),
+        (r"B \text{ (40)}", "40"),
+        (r"\frac{2}{3}(a)", r"\frac{2}{3}(a)"),
+        (r"3 \text{(h)}", r"3 \text{(h)}"),
         ("(D)", "D"),
         ("$-\\frac{1}{7}$", r"-\frac{1}{7}"),
         ("-5", "-5"),
@@ -111,6 +116,11 @@ def test_unusable_references_are_dropped(reference: str, reason: str) -> None:
     assert [one.reason for one in result.dropped] == [reason]
 
 
+def test_products_of_variables_are_no_words() -> None:
+    assert not answers([row("What?", "a^3 + 3a - abc - ab^2 - bc^2 - ca")], CurateRecipe()).dropped
+    assert answers([row("What?", "Red-7 legs, Blue-7 legs, Gold-8 legs")], CurateRecipe()).dropped
+
+
 def test_matrices_can_be_kept_and_the_original_reference_is() -> None:
     matrix = r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"
     kept = answers([row("What?", matrix), row("What?", "#### 7")], CurateRecipe(keep_matrices=True)).kept
@@ -131,11 +141,14 @@ def test_boxed_needs_balanced_braces() -> None:
 
 
 def test_option_letters() -> None:
-    assert [option_letter(text) for text in ("C) 15", r"\textbf{(B)}\ 12", "(D)", "D", "15", "Dog")] == [
+    assert [
+        option_letter(text) for text in ("C) 15", r"\textbf{(B)}\ 12", "(D)", "D", r"E \text{ (9)}", "15", "Dog")
+    ] == [
         "C",
         "B",
         "D",
         "D",
+        "E",
         None,
         None,
     ]

@@ -30,7 +30,15 @@ _OPTION = re.compile(
     rf"\\ |\\,|\\;|\\:|\\quad|~|:|[.)](?=\s))*"
 )
 _NAMED = re.compile(r"^[a-z]\w{0,4}=(?!.*=)")
-_TRAILING_OPTION = re.compile(r"(?<=[\d}])\s?\([A-H]\)$")
+_AFTER_VALUE = r"(?:\s|\\[ ,;:]|\\q?quad|~){0,8}"
+_TRAILING_OPTION = re.compile(
+    rf"(?<=[\d}}])\s?\([A-H]\)$|(?<=\S){_AFTER_VALUE}\((?i:option|choice)\s?[A-H]\)$"
+    rf"|(?<=[\d}})]){_AFTER_VALUE}{_FONT}\s?\{{\s?\([A-H]\)\s?\}}$"
+    rf"|(?<=\S){_AFTER_VALUE}{_FONT}\s?\{{\s?\((?i:option|choice)\s?[A-H]\)\s?\}}$"
+)
+"""``\frac{2}{3} \textbf{(C)}``, ``0.4 (option D)``."""
+_OPTION_AND_VALUE = re.compile(rf"(?P<letter>[A-H])\s?{_FONT}\s?\{{\s?\((?P<value>[^{{}}()]{{1,80}})\)\s?\}}")
+"""``B \text{ (20)}``."""
 _MARKUP = re.compile(
     r"\\(?:left|right|displaystyle|text|mathrm|textbf|!|,|;|:|quad| )|\^\{?\\circ\}?"
     r"|[\s${}\\()*\u00b0]|(?<=\d),(?=\d{3})"
@@ -45,6 +53,10 @@ _LINES = re.compile(r"\\begin\s?\{(?:aligned?|gathered|split|cases|array|enumera
 _FINITE = re.compile(r"(?<![\\A-Za-z])(?:is|are|was|were|will|can|cannot|should|must|has|have|does|do)(?![A-Za-z])")
 _TEXT = re.compile(rf"{_FONT}\s?\{{([^{{}}]*)\}}")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_VARIABLES = r"(?!(?:and|or|if|no|is|the|for|one|two|six|ten|yes|all|any)\b)[A-Za-z]{2,4}(?![A-Za-z])"
+_PRODUCT = re.compile(
+    rf"(?:(?<=[-+*/^=_\d{{}}])|(?<=[-+*/^=_] )){_VARIABLES}|(?<![A-Za-z\\]){_VARIABLES}(?=\s?[-+*/^=_])"
+)
 _SEVERAL = re.compile(
     r"[,;<>\n&:$]|\\\\|\\(?:begin|text|quad|qquad|le|ge|leq|geq|neq|ne|equiv|pm|mp|cup|in|Rightarrow|to|approx)(?![a-z])"
     r"|\b(?:and|or|if)\b"
@@ -160,7 +172,8 @@ def option_letter(answer: str) -> str | None:
         return next(letter for letter in found.groups() if letter)
     if re.fullmatch(r"\(?[A-H]\)?\.?", text):
         return text.strip("().")
-    return None
+    found = _OPTION_AND_VALUE.fullmatch(text)
+    return found["letter"] if found else None
 
 
 def same_text(left: str, right: str) -> bool:
@@ -174,9 +187,12 @@ def _spellings(value: str) -> set[str]:
 
 
 def prose_words(answer: str) -> list[str]:
-    r"""Words of two letters or more that are no LaTeX command, the contents of ``\text{..}`` included."""
-    plain = _TEXT.sub(r" \1 ", answer)
-    return _WORD.findall(plain)
+    r"""Words of two letters or more that are no LaTeX command, the contents of ``\text{..}`` included.
+
+    In a formula without any other word, products of variables beside an operator (``x^3 - xyz``) are none either.
+    """
+    words = _WORD.findall(_TEXT.sub(r" \1 ", answer))
+    return words if _TEXT.search(answer) or _WORD.search(_PRODUCT.sub(" ", answer)) else []
 
 
 def _closing_brace(text: str, opening: int) -> int | None:
@@ -234,6 +250,9 @@ def _without_option(text: str) -> str:
         if closing is not None:
             inner, rest = text[found.end() : closing], text[closing + 1 :]
             return inner if not rest.strip() else rf"\text{{{inner}}}{rest}"
+    found = _OPTION_AND_VALUE.fullmatch(text)
+    if found:
+        return found["value"].strip()
     if re.fullmatch(r"\([A-H]\)|[A-H]\)", text):
         return text.strip("()")
     return _TRAILING_OPTION.sub("", text[:_TAIL_CHARS]) if len(text) <= _TAIL_CHARS else text

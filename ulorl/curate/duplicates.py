@@ -2,10 +2,10 @@
 
 Exact duplicates share the normal form that keeps operators. Near-duplicates are confirmed candidates: word
 Jaccard >= ``duplicate_words``, number Jaccard >= ``duplicate_numbers``, the same question
-(``same_question``), and texts alike letter by letter: a little where the references agree, nearly entirely
-where they differ, because two problems that differ in a word usually have different answers for a good
-reason. Where all numbers agree and are telling, and the references too, fewer of the words need to be the same: that is
-how one problem looks in another translation.
+(``same_question``), and texts alike letter by letter. Where the references differ, one text must moreover be
+the other in trivially different words (``restated``): two problems that differ in a word usually have different
+answers for a good reason. Where all numbers agree and are telling, and the references too, fewer of the words
+need to be the same: that is how one problem looks in another translation.
 
 Invariants:
 - every dropped row was compared with the very row that was kept for it (no chains), whose id is its
@@ -34,6 +34,7 @@ from ulorl.curate.equivalence import same_answer
 from ulorl.curate.features import features, jaccard, letter_grams
 from ulorl.curate.questions import same_question
 from ulorl.curate.reasons import drop
+from ulorl.curate.restated import restated
 from ulorl.curate.result import StepResult
 from ulorl.curate.signatures import Signatures, signatures
 from ulorl.problem import Dropped, Problem
@@ -42,10 +43,9 @@ from ulorl.recipe import CurateRecipe
 KEPT, EXACT, NEAR, CONFLICT = range(4)
 _TOLD_WORDS = 0.8
 """Share of ``duplicate_words`` that is enough where numbers and references tell."""
-_TOLD_ALIKE, _ALIKE, _NEARLY_IDENTICAL = 0.2, 0.3, 0.7
-"""Least Jaccard similarity of five-letter grams: where they tell, for equal and for different references. Of
-NuminaMath pairs that agree in words and numbers and differ in their reference, nearly all below 0.6 are different
-problems."""
+_TOLD_ALIKE, _ALIKE, _RESTATED = 0.2, 0.3, 0.4
+"""Least Jaccard similarity of five-letter grams: where they tell, for equal and for different references (where
+hardly any pair below is ``restated``, so that it is not asked)."""
 
 _COMMONPLACE = frozenset({"0", "1", "2", "-1"})
 _TELLING_DIGITS = 3
@@ -223,11 +223,11 @@ class _Compared:
         if not same_question(self._text, text):
             return None
         alike = jaccard(self._grams, letter_grams(text))
-        if alike < _NEARLY_IDENTICAL and not (
-            alike >= (_TOLD_ALIKE if told else _ALIKE) and same_answer(self._answer, answer)
-        ):
+        if alike < (_TOLD_ALIKE if told else _ALIKE):
             return None
-        return alike
+        if same_answer(self._answer, answer):
+            return alike
+        return alike if alike >= _RESTATED and restated(self._text, text) else None
 
     @cached_property
     def _grams(self) -> frozenset[str]:

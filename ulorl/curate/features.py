@@ -14,7 +14,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-_SYNONYMS = {
+SYNONYMS = {
     **dict.fromkeys(("leqslant", "leq", "le"), "<="),
     **dict.fromkeys(("geqslant", "geq", "ge"), ">="),
     **dict.fromkeys(("neq", "ne"), "!="),
@@ -29,12 +29,12 @@ _SYNONYMS = {
     "div": "/",
     "to": "\\rightarrow",
 }
-_SIGNS = str.maketrans(
+SIGNS = str.maketrans(
     dict(zip("\u2212\u2013\u00d7\u22c5\u00b7\u00f7\u2019\uff1c\uff1e", "--***/'<>", strict=True))
     | dict(zip("\uff0c\uff1b\uff1a\uff1f", ",;:?", strict=True))
     | {"\u2264": "<=", "\u2265": ">=", "\u2a7d": "<=", "\u2a7e": ">=", "\u2260": "!="}
 )
-_LAYOUT = re.compile(
+LAYOUT = re.compile(
     r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|nolimits|quad|qquad|"
     r"hspace\{[^{}]{0,20}\}|"
     r"text|mathrm|textrm|mathbf|textbf|textit|operatorname|mathit|rm|bf|it|mbox|emph)(?![A-Za-z])|"
@@ -44,7 +44,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _ALONE = re.compile(r"[\s${}\u200b*`]|(?<=\d),(?=\d{3}(?!\d))|[.,;:?!]+(?=\s|$)|\\$")
 _WORD = re.compile(r"[a-z]+|[\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af\u0400-\u04ff]")
 _NUMBER = re.compile(r"(?P<sign>-\s?)?(?P<digits>\d+(?:\.\d+)?)")
-_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|\\,|\\!,)(?=\d{3}(?!\d))")
+DECIMAL_GROUPS = re.compile(r"(?<=\d)(?:,|\{,\}|\\,|\\!,)(?=\d{3}(?!\d))")
 _TEENS = (
     "ten",
     "eleven",
@@ -83,14 +83,14 @@ _TENS = {
     **dict.fromkeys(("half", "halves", "twice", "double"), 2),
     **dict.fromkeys(("quarter", "quarters"), 4),
 }
-_NUMBER_WORDS = (
+NUMBER_WORDS = (
     {word: str(value) for value, word in enumerate(_UNITS)}
     | {word: str(value) for value, word in enumerate(_ORDINALS) if value > 2}
     | {word + "s": str(value) for value, word in enumerate(_ORDINALS) if value > 2}
     | {word: str(value) for word, value in _TENS.items()}
 )
 _ONE = frozenset({"zero", "one"})
-_DRAWINGS = (
+DRAWINGS = (
     ("[asy]", "[/asy]"),
     ("<asy>", "</asy>"),
     (r"\begin{asy}", r"\end{asy}"),
@@ -120,8 +120,8 @@ class Features:
 
 def normal_form(text: str) -> str:
     """The text without white space, mark-up and closing punctuation, every operator kept."""
-    text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
-    text = _COMMAND.sub(lambda found: _SYNONYMS.get(found[1], found[0]), _LAYOUT.sub("", text))
+    text = unicodedata.normalize("NFKC", text.translate(SIGNS)).translate(SIGNS)
+    text = _COMMAND.sub(lambda found: SYNONYMS.get(found[1], found[0]), LAYOUT.sub("", text))
     return _ALONE.sub("", text).casefold()
 
 
@@ -144,8 +144,8 @@ def number_list(text: str) -> list[str]:
 
 
 def _numbers(text: str, words: list[str]) -> list[str]:
-    numbers = [_NUMBER_WORDS[word] for word in words if word in _NUMBER_WORDS and word not in _ONE]
-    grouped = _GROUPED.sub("", text.translate(_SIGNS).lower())
+    numbers = [NUMBER_WORDS[word] for word in words if word in NUMBER_WORDS and word not in _ONE]
+    grouped = DECIMAL_GROUPS.sub("", text.translate(SIGNS).lower())
     for found in _NUMBER.finditer(grouped):
         negative = found["sign"] is not None and _is_unary(grouped, found.start())
         numbers.append(("-" if negative else "") + _decimal(found["digits"]))
@@ -154,7 +154,7 @@ def _numbers(text: str, words: list[str]) -> list[str]:
 
 def without_drawings(text: str) -> str:
     """The text without the programs of its drawings: copies of one problem differ most in these."""
-    for opening, closing in _DRAWINGS:
+    for opening, closing in DRAWINGS:
         if opening in text:
             head, *rest = text.split(opening)
             text = head + " ".join(part.partition(closing)[2] if closing in part else part for part in rest)
@@ -171,8 +171,8 @@ def without_credits(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    plain = _LAYOUT.sub(" ", text.translate(_SIGNS)).lower()
-    return _WORD.findall(_COMMAND.sub(lambda found: " " + _SYNONYMS.get(found[1], found[1]) + " ", plain))
+    plain = LAYOUT.sub(" ", text.translate(SIGNS)).lower()
+    return _WORD.findall(_COMMAND.sub(lambda found: " " + SYNONYMS.get(found[1], found[1]) + " ", plain))
 
 
 def letter_grams(text: str, length: int = 5) -> frozenset[str]:

@@ -36,21 +36,34 @@ _FIGURE = re.compile(
     re.IGNORECASE,
 )
 _EMPTY = re.compile(
-    r"\b(?:shape|solid|pattern|design|net|logo|tile|letter|arrangement)s? (?:is |are )?shown\b|"
+    r"(?<!\bnew )(?<!resulting )(?<!remaining )\b(?:shape|solid|pattern|design|net|logo|tile|letter|arrangement)s? "
+    r"(?:is |are )?shown\b|"
     r"\b(?:squares|circles|boxes|cells|spaces|blanks|triangles|regions) (?:\w+ ){0,2}(?:in|of) the (?:\w+ )?"
     r"(?:figure|diagram|picture|drawing)\b|\bmarked (?:with|by) .{1,12}? in the (?:grid|figure|diagram)\b|"
     r"\bof the (?:given|following) (?:grid|diagram|figure|picture)\b|\bin the (?:given grid|provided example)\b",
     re.IGNORECASE,
 )
 _DRAWING = re.compile(r"\[asy\]|\\begin\{(?:tikzpicture|picture|array|tabular)|\|\s?-{3,}|\\hline", re.IGNORECASE)
+_UNNAMED_WORDS = r"shaded|gray|grey|coloured|colored|dark(?:er)?|marked|blackened|unshaded"
 _UNNAMED = re.compile(
-    r"\b(?:shaded|gray|grey|coloured|colored|dark(?:er)?|marked|blackened|"
-    r"unshaded) (?:\w+ ){0,2}(?:regions?|areas?|parts?|"
+    rf"\b(?:{_UNNAMED_WORDS}) "
+    r"(?:\w+ ){0,2}(?:regions?|areas?|parts?|"
     r"portions?|triangles?|squares?|figures?|angles?|segments?|sections?|circles?|rectangles?|cells?)\b|"
     r"\bquestion mark\b|"
     r"\b(?:fraction|percent(?:age)?|proportion) [^.?!]{0,60}\b(?:is|are) (?:shaded|colou?red|gr[ae]y|black)\b",
     re.IGNORECASE,
 )
+_OUTLINED = (
+    r"bounded by|enclosed (?:by|between)|between the|common to|(?:formed|created|made) by|(?:inside|within|outside|in) "
+    r"(?:both|all|exactly|neither|none|only)\b|(?:inside|within)\b[^.?!]{1,80}\b(?:outside|formed by|not (?:in|inside|"
+    r"within))\b|outside\b[^.?!]{1,80}\b(?:inside|within)\b"
+)
+_DESCRIBED = re.compile(
+    rf"\b(?:{_UNNAMED_WORDS})\b[^.?!]{{0,60}}\b(?:{_OUTLINED})|"
+    rf"\b(?:regions?|areas?|parts?|points)\b[^.?!]{{0,60}}\b(?:{_OUTLINED})[^.?!]{{0,80}}\b(?:{_UNNAMED_WORDS})\b",
+    re.IGNORECASE,
+)
+"""A shaded part of which the text says what bounds it."""
 _ASKED_NAME = re.compile(
     r"(?:value|measure|length|size|degrees?|area|number) (?:\w+ ){0,6}?(?:of|by|for) (?:angle )?"
     r"\$?(?:\\\()?\s?(?:\\angle\s?)?([a-zA-Z])\s?(?:\\\))?\$?\s?(?:is|\?|:|=|,|\.|in\b|$)",
@@ -81,7 +94,7 @@ def figure_evidence(text: str) -> tuple[str, bool]:
             _without_articles(before, name),
         ):
             return f"{figure[0]!r}, and {name} is defined nowhere in the text", True
-    if _UNNAMED.search(text) and len(text) < _SHORT:
+    if _UNNAMED.search(text) and len(text) < _SHORT and not _DESCRIBED.search(text):
         return f"{figure[0]!r}, and a part that only the figure shows", False
     return "", False
 

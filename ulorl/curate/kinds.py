@@ -72,11 +72,17 @@ _YES_NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _MAX_VALUE_CHARS = 60
+_ORDERED = (
+    r"[^?!]{0,300}\b(?:(?:ascending|descending|increasing|decreasing|alphabetical|numerical|chronological) order|"
+    r"in order(?! (?:so|such|that|to)\b)|order of (?:size|magnitude)|from (?:the )?(?:small|larg|least|great|low|high|"
+    r"short|long|light|heav)|as follows|in (?:\w+ )?(?:columns|rows|brackets))"
+)
+"""What follows "arrange" where there is one arrangement only: an order, or a pattern that the text gives."""
 _OPEN = re.compile(
     r"(?:^|[.;:?!]\s{0,3}|\n\s{0,9})(?:explain (?:how|why|what)|describe (?:how|a|an|all the ways)|"
     r"construct\b|give an? "
     r"(?:\w+ )?example|divide (?:them|it|the (?!sum|product|result))|write (?:\w+ ){1,4}several|draw\b|"
-    r"sketch\b|arrange\b|"
+    r"sketch\b|arrange\b(?!" + _ORDERED + r")|"
     r"design\b|propose\b|find an? (?:\w+ )?(?:nonzero |non-zero )?(?:polynomial|function|example|"
     r"sequence|set|number) "
     r"(?:\S+ )?such that|come up with|(?:please )?(?:write|list) (?:down )?(?:any|one|an example))",

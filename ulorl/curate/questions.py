@@ -26,6 +26,7 @@ _FAMILIES = (
     (("inscribed",), ("circumscribed",)),
     (("hours", "hour"), ("minutes", "minute"), ("seconds", "second"), ("days", "day")),
     (("sin", "sine"), ("cos", "cosine"), ("tan", "tangent")),
+    (("arcsin",), ("arccos",), ("arctan",)),
     (("inside",), ("outside",)),
     (("same",), ("different", "distinct")),
     (("first",), ("last",)),
@@ -35,7 +36,7 @@ _FAMILIES = (
     (("with",), ("without",)),
     (("increase", "increased"), ("decrease", "decreased")),
 )
-_CONCEPT = {
+CONCEPTS = {
     word: (family, concept)
     for family, concepts in enumerate(_FAMILIES)
     for concept, words in enumerate(concepts)
@@ -65,7 +66,7 @@ def _swapped_concept(left: str, right: str) -> bool:
 
 
 def _concepts(text: str) -> set[tuple[int, int]]:
-    return {_CONCEPT[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _CONCEPT}
+    return {CONCEPTS[word] for word in re.findall(r"[a-z]+", text.lower()) if word in CONCEPTS}
 
 
 def _swapped(left: Counter[str], right: Counter[str]) -> bool:

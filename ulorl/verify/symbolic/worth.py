@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ulorl.verify.exact.algebra import Unsupported
 from ulorl.verify.grammar.tokens import Token, tokenise
+from ulorl.verify.grammar.values import Named, Scalar, Value
 from ulorl.verify.symbolic.latex_to_sympy import check_latex
 from ulorl.verify.tiers import Answer
 
@@ -35,12 +36,22 @@ def why_not(reference: Answer, answer: Answer) -> str:
         return "too long for the symbolic tier"
     if any(_WORD.search(side.normal) for side in sides):
         return "words"
+    variables = [_variables(side.value) for side in sides]
+    if None not in variables and variables[0] != variables[1]:
+        return "other variables"
     try:
         for side in sides:
             check_size(tokenise(side.normal) if side.value is not None else check_latex(side.normal))
     except Unsupported as problem:
         return str(problem)
     return ""
+
+
+def _variables(value: Value | None) -> frozenset[str] | None:
+    """The variables of an expression, alone or under a name; None for anything else."""
+    if isinstance(value, Named):
+        value = value.value
+    return frozenset(value.expression.variables()) if isinstance(value, Scalar) else None
 
 
 def check_size(tokens: Sequence[Token]) -> None:
