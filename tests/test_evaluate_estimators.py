@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from ulorl.errors import UserError
-from ulorl.evaluate.estimators import ProblemCounts, avg_at_n, maj_at_k, pass_at_k, sampling_variance
+from ulorl.evaluate.estimators import (
+    MOST_IN_FLOATS,
+    MOST_LEFT_OUT,
+    ProblemCounts,
+    avg_at_n,
+    maj_at_k,
+    majority_variance,
+    pass_at_k,
+    pass_curve,
+    sampling_variance,
+)
 
 RIGHT = "right"
 VOTES = [
@@ -96,4 +106,36 @@ def test_variance_of_pass_at_k_equals_leaving_each_sample_out():
     n = len(outcomes)
     expected = (n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2)
     assert sampling_variance([ProblemCounts("p", n, 2)], k)[0] == pytest.approx(expected, rel=1e-12)
-    assert np.isnan(sampling_variance([ProblemCounts("p", n, 2)], n)[0])
+    assert np.isnan(sampling_variance([ProblemCounts("p", n, 2)], 4)[0])
+
+
+@pytest.mark.parametrize("votes", [votes for votes in VOTES if len(votes) >= 6])
+def test_variance_of_maj_at_k_equals_leaving_each_sample_out(votes):
+    k, n = 3, len(votes)
+    left_out = [
+        np.mean([majority_is_right(part) for part in combinations(votes[:i] + votes[i + 1 :], k)]) for i in range(n)
+    ]
+    expected = (n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2)
+    assert majority_variance([counted(votes)], k)[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_variance_of_maj_at_k_is_unknown_where_it_is_not_computed():
+    many = ProblemCounts("p", MOST_LEFT_OUT + 1, 3, (4,))
+    assert np.isnan(majority_variance([many], 2)[0])
+    assert np.isnan(majority_variance([counted(VOTES[3])], 4)[0])
+
+
+def test_maj_at_k_for_many_samples_is_the_same_in_floats_and_integers(monkeypatch):
+    counts = [ProblemCounts("p", 256, 60, (58, 40, 31, 20, 20, 9, 3, 2, 1, 1, 1))]
+    floats = maj_at_k(counts, 128)[0]
+    monkeypatch.setattr("ulorl.evaluate.estimators.MOST_IN_FLOATS", 0)
+    exact = maj_at_k([ProblemCounts("p", 256, 60, (58, 40, 31, 20, 20, 9, 3, 2, 1, 1, 1, 0))], 128)[0]
+    assert floats == pytest.approx(exact, rel=1e-9)
+    assert maj_at_k([ProblemCounts("p", MOST_IN_FLOATS + 200, 700, (500,))], 601)[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_curve_holds_every_k_up_to_the_fewest_samples():
+    counts = [ProblemCounts("a", 6, 2), ProblemCounts("b", 4, 1)]
+    curve = pass_curve(counts)
+    assert curve == pytest.approx([float(pass_at_k(counts, k).mean()) for k in (1, 2, 3, 4)])
+    assert curve == sorted(curve)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -10,10 +11,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from ulorl import sample_store, sampling
 from ulorl.engine.base import Generation
 from ulorl.errors import UserError
-from ulorl.evaluate.stage import compare, evaluate, read_estimates
-from ulorl.recipe import Benchmark, EvaluateRecipe, ModelRecipe, Recipe
+from ulorl.evaluate import finished
+from ulorl.evaluate.compare import compare
+from ulorl.evaluate.finished import read_estimates
+from ulorl.evaluate.rescore import rescore
+from ulorl.evaluate.scores import read_scores
+from ulorl.evaluate.stage import evaluate
+from ulorl.recipe import EvaluateRecipe, ModelRecipe, Recipe, VerifyRecipe
+from ulorl.recipe_evaluate import Benchmark
 from ulorl.report.tables import comparison_table, evaluation_table
 
 # problem: (reference, texts of four samples)
@@ -121,15 +129,104 @@ def test_resumes_what_was_sampled_and_knows_what_is_finished(tmp_path):
     assert again.generated == 0
 
 
-def test_force_extends_the_samples_there_are(tmp_path):
-    run(recipe_of(tmp_path, samples=2, pass_k=(1,)), tmp_path / "out")
-    with pytest.raises(UserError, match="force"):
-        run(recipe_of(tmp_path), tmp_path / "out")
+def test_more_samples_extend_the_same_set(tmp_path):
+    run(recipe_of(tmp_path, samples=1, pass_k=(1,)), tmp_path / "out")
     engine = Scripted(SCRIPT)
-    directory = run(recipe_of(tmp_path), tmp_path / "out", engine=engine, force=True)
-    assert engine.generated == 3 * 2
+    directory = run(recipe_of(tmp_path), tmp_path / "out", engine=engine)
+    assert engine.generated == 3 * 3
     whole = run(recipe_of(tmp_path), tmp_path / "whole")
-    assert (directory / "estimates.json").read_bytes() == (whole / "estimates.json").read_bytes()
+    for name in ("estimates.json", "scores.parquet"):
+        assert (directory / name).read_bytes() == (whole / name).read_bytes()
+    other_k = Scripted(SCRIPT)
+    again = run(recipe_of(tmp_path, pass_k=(3,)), tmp_path / "out", engine=other_k)
+    assert other_k.generated == 0
+    assert list(read_estimates(again)["benchmarks"]["b"]["pass_at_k"]) == ["3"]
+
+
+def test_unfinished_work_is_extended_too(tmp_path):
+    with pytest.raises(UserError, match="the server died"):
+        run(recipe_of(tmp_path, samples=2, pass_k=(1,)), tmp_path / "out", engine=Scripted(SCRIPT, dies_after=4))
+    rest = Scripted(SCRIPT, dies_after=5)
+    with pytest.raises(UserError, match="the server died"):
+        run(recipe_of(tmp_path), tmp_path / "out", engine=rest)
+    last = Scripted(SCRIPT)
+    run(recipe_of(tmp_path), tmp_path / "out", engine=last)
+    assert 4 + rest.generated + last.generated == 12
+
+
+def test_more_benchmarks_extend_and_fewer_samples_are_refused(tmp_path):
+    recipe = recipe_of(tmp_path)
+    run(recipe, tmp_path / "out")
+    second = tmp_path / "second.jsonl"
+    second.write_text(json.dumps({"problem": "one", "answer": "7"}) + "\n")
+    both = (*recipe.evaluate.benchmarks, Benchmark(name="c", source=str(second)))
+    engine = Scripted(SCRIPT)
+    wider = Recipe(evaluate=recipe.evaluate.model_copy(update={"benchmarks": both}))
+    run(wider, tmp_path / "out", engine=engine)
+    assert engine.generated == 4
+    for fewer in (recipe, recipe_of(tmp_path, samples=2, pass_k=(1,))):
+        with pytest.raises(UserError, match=r"another configuration .*--force"):
+            run(fewer, tmp_path / "out")
+    with pytest.raises(UserError, match=r"evaluate.temperature: 0.85 -> 0.5"):
+        run(Recipe(evaluate=wider.evaluate.model_copy(update={"temperature": 0.5})), tmp_path / "out")
+
+
+def test_what_determines_no_sample_does_not_matter(tmp_path):
+    run(recipe_of(tmp_path), tmp_path / "out")
+    engine = Scripted(SCRIPT)
+    run(recipe_of(tmp_path, significance=0.01, min_effect=0.2), tmp_path / "out", engine=engine)
+    assert engine.generated == 0
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_written(tmp_path, monkeypatch):
+    written = sample_store.write_table
+
+    def full(path, table):
+        if path.name == "shard-000001.parquet":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(path, table)
+
+    monkeypatch.setattr(sample_store, "write_table", full)
+    monkeypatch.setattr(sampling, "FLUSH_SAMPLES", 5)
+    with pytest.raises(UserError, match=r"shard-000001.parquet: .*No space left on device; the samples written before"):
+        run(recipe_of(tmp_path), tmp_path / "out")
+    monkeypatch.undo()
+    rest = Scripted(SCRIPT)
+    run(recipe_of(tmp_path), tmp_path / "out", engine=rest)
+    assert rest.generated == 12 - 5
+
+    monkeypatch.setattr(finished, "write_table", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space")))
+    with pytest.raises(UserError, match=r"whole: No space; what was finished before is kept"):
+        run(recipe_of(tmp_path), tmp_path / "whole")
+    monkeypatch.undo()
+    rest = Scripted(SCRIPT)
+    run(recipe_of(tmp_path), tmp_path / "whole", engine=rest)
+    assert rest.generated == 0
+
+
+def test_a_benchmark_has_its_own_text_around_problems(tmp_path):
+    recipe = recipe_of(tmp_path)
+    (bench,) = recipe.evaluate.benchmarks
+    asked = bench.model_copy(update={"prompt": "<{problem}>"})
+    recipe = Recipe(evaluate=recipe.evaluate.model_copy(update={"benchmarks": (asked,)}))
+    script = {f"<{name}>": value for name, value in SCRIPT.items()}
+    one = read_estimates(run(recipe, tmp_path / "out", script))["benchmarks"]["b"]
+    assert one["pass_at_k"]["4"] == 1.0
+
+
+def test_votes_count_equivalent_answers_and_failures_of_the_verifier_are_apart(tmp_path):
+    script = {
+        "one": ("7", ["\\boxed{1/2}", "\\boxed{0.5}", "\\boxed{7}", "\\boxed{7}"]),
+        "two": ("1/2", ["\\boxed{\\frac12}", "\\boxed{0.50}", "\\boxed{3}", "\\boxed{6/2}"]),
+        "three": ("5", ["\\boxed{5}", "\\boxed{4}", "\\boxed{x+1}", "\\boxed{1+x}"]),
+    }
+    directory = run(recipe_of(tmp_path), tmp_path / "out", script)
+    scores = read_scores(directory)["b"]
+    assert scores["other_classes"].to_pylist() == [[2], [2], [2, 1]]
+    one = read_estimates(directory)["benchmarks"]["b"]
+    assert one["maj_at_k"]["4"] == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
+    assert (one["verifier_errors"], one["unusable_references"]) == (0.0, 0)
+    assert len(one["pass_curve"]) == 4 and one["pass_curve"][3] == 1.0
 
 
 def test_comparison_is_paired_and_names_gains_and_losses(tmp_path):
@@ -149,6 +246,9 @@ def test_comparison_is_paired_and_names_gains_and_losses(tmp_path):
     assert average["interval"][0] < 0 < average["interval"][1]
     assert average["detectable"] > 0
     assert one["measures"]["pass@2"]["after"] == pytest.approx((5 / 6 + 1 + 3 / 6) / 3)
+    assert average["these_problems"][0] < 0 < average["these_problems"][1]
+    decision = comparison["decision"]
+    assert not decision["loss"] and decision["benchmarks"]["b"]["smallest_loss"] is None  # three problems
     assert set(one["measures"]) == {"avg", "truncated", "length"} | {
         f"{m}@{k}" for m in ("pass", "maj") for k in (1, 2, 4)
     }
@@ -182,3 +282,35 @@ def test_a_prompt_longer_than_the_recipe_allows_is_refused_before_sampling(tmp_p
     with pytest.raises(UserError, match=r"has 5 tokens, more than model\.max_prompt_tokens = 4"):
         run(recipe, tmp_path / "out", engine=engine)
     assert engine.generated == 0
+
+
+def test_rescoring_judges_kept_samples_by_the_new_settings_and_generates_nothing(tmp_path):
+    script = SCRIPT | {"one": ("7", ["so it is 7", "well: 7", "\\boxed{8}", "no idea"])}
+    directory = run(recipe_of(tmp_path), tmp_path / "out", script)
+    before = read_estimates(directory)["benchmarks"]["b"]
+    lenient = recipe_of(tmp_path).model_copy(update={"verify": VerifyRecipe(last_number=True)})
+    elsewhere = rescore(directory, lenient, tmp_path / "new")
+    assert read_estimates(directory)["benchmarks"]["b"] == before
+    after = read_estimates(elsewhere)["benchmarks"]["b"]
+    assert after["avg"] > before["avg"] and after["no_answer"] < before["no_answer"]
+    assert after["length"] == before["length"]
+    assert compare(directory, elsewhere)["settings_differ"] == ["verify.last_number: False before, True after"]
+
+    assert rescore(directory, lenient, directory) == directory
+    for name in ("scores.parquet", "estimates.json"):
+        assert (directory / name).read_bytes() == (elsewhere / name).read_bytes()
+    strict = recipe_of(tmp_path)
+    assert read_estimates(rescore(directory, strict, directory))["benchmarks"]["b"] == before
+    engine = Scripted(script)
+    run(strict, directory, script, engine=engine, force=True)
+    assert engine.generated == 0
+
+
+def test_only_a_finished_evaluation_can_be_rescored(tmp_path):
+    with pytest.raises(UserError, match="not a finished evaluation"):
+        rescore(tmp_path, recipe_of(tmp_path), tmp_path / "x")
+    directory = run(recipe_of(tmp_path), tmp_path / "out")
+    for shard in (directory / "samples" / "b").glob("*.parquet"):
+        shard.unlink()
+    with pytest.raises(UserError, match=r"samples of problem .* are gone"):
+        rescore(directory, recipe_of(tmp_path), tmp_path / "x")

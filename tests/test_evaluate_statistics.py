@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ulorl.evaluate.estimators import ProblemCounts, sampling_variance
-from ulorl.evaluate.statistics import paired_difference, problems_like_these, t_quantile, these_problems
+from ulorl.evaluate.estimators import ProblemCounts, pass_at_k, sampling_variance
+from ulorl.evaluate.statistics import (
+    paired_difference,
+    problems_like_these,
+    t_quantile,
+    these_problems,
+    these_problems_difference,
+)
 
 PROBLEMS, SAMPLES = 30, 32
 
@@ -51,6 +57,44 @@ def test_coverage_of_both_intervals_and_of_the_naive_one():
     assert abs(like_these / repetitions - 0.95) < 0.02
     assert abs(these / repetitions - 0.95) < 0.02
     assert naive / repetitions < 0.6
+
+
+def test_coverage_of_pass_at_8_whose_values_crowd_near_one():
+    rng = np.random.default_rng(5)
+    mean = float(np.mean(1 - (1 - rng.beta(0.7, 1.0, 200_000)) ** 8))
+    repetitions, student, ours = 600, 0, 0
+    for _ in range(repetitions):
+        correct_P = rng.binomial(SAMPLES, rng.beta(0.7, 1.0, PROBLEMS))
+        values_P = pass_at_k([ProblemCounts(str(i), SAMPLES, int(c)) for i, c in enumerate(correct_P)], 8)
+        ours += covered(problems_like_these(values_P), mean)
+        low, high = stats.t.interval(0.95, PROBLEMS - 1, loc=values_P.mean(), scale=stats.sem(values_P))
+        student += low <= mean <= high
+    assert student / repetitions < 0.94
+    assert 0.94 < ours / repetitions < 0.99
+
+
+def test_the_correction_widens_towards_the_tail():
+    values_P = np.array([1.0] * 27 + [0.9, 0.5, 0.1])
+    interval = problems_like_these(values_P)
+    low, high = stats.t.interval(0.95, 29, loc=values_P.mean(), scale=stats.sem(values_P))
+    assert interval.low < low < values_P.mean() < interval.high < high
+
+
+def test_difference_on_these_very_problems_covers():
+    rng = np.random.default_rng(6)
+    before_P, after_P = rng.beta(0.7, 1.0, PROBLEMS), rng.beta(0.7, 1.0, PROBLEMS)
+    hits = 0
+    for _ in range(500):
+        counts = [
+            [ProblemCounts(str(i), SAMPLES, int(c)) for i, c in enumerate(rng.binomial(SAMPLES, chance_P))]
+            for chance_P in (before_P, after_P)
+        ]
+        variances_P = sampling_variance(counts[0], 1) + sampling_variance(counts[1], 1)
+        interval = these_problems_difference(*(pass_at_k(one, 1) for one in counts), variances_P)
+        hits += covered(interval, np.mean(after_P - before_P))
+    assert abs(hits / 500 - 0.95) < 0.03
+    assert interval.population == "these problems"
+    assert these_problems_difference(before_P, after_P, np.zeros(PROBLEMS)) is None
 
 
 def test_paired_difference_covers_finds_and_raises_no_false_alarm():

@@ -14,7 +14,8 @@ Invariants:
 
 ``force`` discards a finished artifact (when the new one takes its place, not before) and unfinished work,
 save unfinished work of the same fingerprint that was itself begun with ``force``: the same command resumes
-it.
+it. Work that ``extends`` earlier work is neither refused nor starts anew: unfinished work goes on under the new
+identity, and a finished artifact stays until the larger one takes its place.
 
 Does not: know what a stage writes, or how it finds out which part of its work is done.
 """
@@ -25,7 +26,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +45,7 @@ from ulorl.fingerprint import (
 )
 from ulorl.provenance import provenance
 
+Extends = Callable[[dict[str, Any], dict[str, Any]], bool]
 BEGUN = ".begun.json"
 LOCK = ".lock"
 
@@ -104,10 +106,12 @@ def begin(
     inputs: Sequence[str | Path],
     seed: int,
     force: bool = False,
+    extends: Extends | None = None,
 ) -> Work:
     """Starts, resumes or recognises the stage directory ``path``.
 
-    ``config`` is everything besides inputs and seed that determines the result, as JSON types. UserError when
+    ``config`` is everything besides inputs and seed that determines the result, as JSON types. ``extends`` says
+    whether this work contains all of an earlier one, from the two identities (manifests). UserError when
     an input is missing, when the directory or its partial one belongs to another configuration (unless
     ``force``), is no artifact, or is being worked on by another process.
     """
@@ -125,6 +129,9 @@ def begin(
         "force": force,
     }
     partial = path.with_name(f"{path.name}.partial")
+    finished = manifest_at(path)
+    if finished is not None and _is_extended(finished, identity, extends):
+        identity["force"] = True
     if path.exists():  # a kill after the new artifact took its place
         shutil.rmtree(_replaced(path), ignore_errors=True)
     if _is_done(path, partial, identity):
@@ -135,6 +142,9 @@ def begin(
         lock.close()
         return Work(done=True, path=path, final=path)
     begun = _read_begun(partial)
+    if begun is not None and _is_extended(begun, identity, extends) and not force:
+        write_json(partial / BEGUN, identity)
+        begun = identity
     resumed = begun is not None and _may_resume(partial, begun, identity)
     if begun is not None and resumed:
         identity = begun
@@ -207,6 +217,10 @@ def _is_done(path: Path, partial: Path, identity: dict[str, Any]) -> bool:
     if begun is not None and begun["force"] and begun["fingerprint"] == identity["fingerprint"]:
         return False
     raise _refuse(f"{path}: holds a finished artifact", manifest, identity)
+
+
+def _is_extended(earlier: dict[str, Any], identity: dict[str, Any], extends: Extends | None) -> bool:
+    return extends is not None and earlier["fingerprint"] != identity["fingerprint"] and extends(earlier, identity)
 
 
 def _may_resume(partial: Path, begun: dict[str, Any], identity: dict[str, Any]) -> bool:

@@ -15,7 +15,20 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ulorl.cli_options import AsJson, DryRun, Force, Output, Overrides, RecipeOption, RecipePath, print_json
+from ulorl.cli_evaluate import compare, evaluate
+from ulorl.cli_options import (
+    AsJson,
+    DryRun,
+    Force,
+    Output,
+    Overrides,
+    RecipeOption,
+    RecipePath,
+    console,
+    print_json,
+    print_recipe,
+)
+from ulorl.cli_report import report
 from ulorl.cli_verify import app as verify_app
 from ulorl.errors import UserError
 
@@ -27,6 +40,7 @@ app = typer.Typer(
 )
 
 app.add_typer(verify_app, name="verify")
+app.command()(report)
 
 
 @app.command()
@@ -44,7 +58,7 @@ def run(
 
     resolved = load_recipe(recipe, overrides or [])
     if dry_run:
-        return _print_recipe(resolved, as_json)
+        return print_recipe(resolved, as_json)
     with open_display(list(pipeline.STAGES)) as display:
         summary = pipeline.run(resolved, display, force=force)
     if as_json:
@@ -83,7 +97,7 @@ def curate(
     settings += [f"curate.steps={json.dumps(chosen)}"] if chosen else []
     resolved = load_recipe(recipe, settings, embedded=False)
     if dry_run:
-        return _print_recipe(resolved, as_json)
+        return print_recipe(resolved, as_json)
     if output is None:
         raise UserError("curate: name the directory of the result with -o DIR")
     with open_display(["curate"]) as display, pipeline.model_host(resolved) as host:
@@ -95,8 +109,8 @@ def curate(
         return print_json({"directory": str(directory), "funnel": funnel})
     from ulorl.curate.funnel import render_examples, render_funnel
 
-    _console().print(render_funnel(funnel))
-    _console().print(render_examples(funnel), no_wrap=True, overflow="ellipsis", highlight=False)
+    console().print(render_funnel(funnel))
+    console().print(render_examples(funnel), no_wrap=True, overflow="ellipsis", highlight=False)
     print(f"{directory}: problems.parquet, dropped.parquet, funnel.json, funnel.md, card.md")
 
 
@@ -117,7 +131,7 @@ def train(
 
     resolved = load_recipe(recipe, overrides or [])
     if dry_run:
-        return _print_recipe(resolved, as_json)
+        return print_recipe(resolved, as_json)
     curated = problems or pipeline.run_directory(resolved) / "curate"
     if not (curated / "problems.parquet").is_file():
         raise UserError(f"train: {curated} holds no problems.parquet; run `ulorl curate INPUT -o {curated}` first")
@@ -133,70 +147,8 @@ def train(
     _print_result({"directory": str(directory), "model": str(directory / "model")}, as_json)
 
 
-@app.command("eval")
-def evaluate(
-    model: Annotated[str, typer.Argument(help="Model directory, trained run, hub name, or quickstart.")],
-    bench: Annotated[str, typer.Option(help="Benchmarks, separated by commas: known names, or NAME=SOURCE.")] = "",
-    pass_k: Annotated[int, typer.Option(help="Samples a problem; pass@k for every power of 2 up to it.")] = 0,
-    output: Output = None,
-    recipe: RecipeOption = None,
-    overrides: Overrides = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-    force: Force = False,
-) -> None:
-    """Sample a model on benchmarks: avg@n, pass@k, maj@k with intervals. A trained run brings its own recipe."""
-    from ulorl import pipeline
-    from ulorl.evaluate.benchmarks import parse_benchmarks
-    from ulorl.recipe_file import TRAINED_RECIPE, load_recipe
-    from ulorl.report.display import open_display
-
-    trained = Path(model) / "model"
-    if (trained / "config.json").is_file():
-        recipe, model = recipe or Path(model) / TRAINED_RECIPE, str(trained)
-    settings = [*(overrides or []), f"model.path={json.dumps(model)}"]
-    if pass_k:
-        powers = [2**power for power in range(pass_k.bit_length()) if 2**power < pass_k]
-        settings += [f"evaluate.samples={pass_k}", f"evaluate.pass_k={json.dumps([*powers, pass_k])}"]
-    resolved = load_recipe(recipe, settings, embedded=False)
-    if bench:
-        chosen = resolved.evaluate.model_copy(update={"benchmarks": parse_benchmarks(bench)})
-        resolved = resolved.model_copy(update={"evaluate": chosen})
-    if dry_run:
-        return _print_recipe(resolved, as_json)
-    target = output or pipeline.run_directory(resolved) / "eval"
-    with open_display(["evaluate"]) as display, pipeline.model_host(resolved) as host:
-        directory = pipeline.run_evaluate(resolved, target, host, host.start, display, force=force)
-    from ulorl.evaluate.stage import read_estimates
-
-    estimates = read_estimates(directory)
-    if as_json:
-        return print_json({"directory": str(directory), **estimates})
-    from ulorl.report.tables import evaluation_table
-
-    _console().print(evaluation_table(estimates))
-    print(directory)
-
-
-@app.command()
-def compare(
-    before: Annotated[Path, typer.Argument(help="An evaluation.")],
-    after: Annotated[Path, typer.Argument(help="Another evaluation of the same benchmarks.")],
-    as_json: AsJson = False,
-) -> None:
-    """Compare two evaluations, paired by problem. Exit code 1 where the second is worse beyond noise."""
-    from ulorl.evaluate.stage import compare as compare_evaluations
-    from ulorl.evaluate.stage import read_estimates
-    from ulorl.report.tables import comparison_table
-
-    comparison = compare_evaluations(before, after)
-    if as_json:
-        print_json(comparison)
-    else:
-        _console().print(comparison_table(read_estimates(before), read_estimates(after), comparison))
-    intervals = [one["measures"]["avg"]["interval"] for one in comparison["benchmarks"].values()]
-    if any(interval is not None and interval[1] < 0 for interval in intervals):
-        raise typer.Exit(1)
+app.command("eval")(evaluate)
+app.command()(compare)
 
 
 @app.command()
@@ -224,7 +176,7 @@ def show(
     """The resolved recipe with the documentation of every setting, and the sizes that follow from it."""
     from ulorl.recipe_file import load_recipe
 
-    _print_recipe(load_recipe(recipe, overrides or []), as_json, changed)
+    print_recipe(load_recipe(recipe, overrides or []), as_json, changed)
 
 
 @app.command()
@@ -251,33 +203,11 @@ def _explain(directories: list[str], row: str, as_json: bool) -> None:
     return print_json({"id": row, "story": story}) if as_json else print(story)
 
 
-def _print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
-    from ulorl.model_shape import read_model_shape
-    from ulorl.recipe_file import render_recipe
-    from ulorl.sizes import derived_sizes, render_sizes, sizes_dict
-
-    shape = read_model_shape(resolved.model.path)
-    sizes = derived_sizes(resolved, shape)
-    if as_json:
-        return print_json({"recipe": resolved.model_dump(mode="json"), "sizes": sizes_dict(sizes)})
-    print(render_recipe(resolved, changed))
-    print("# Sizes that follow")
-    print("\n".join(f"# {line}" for line in render_sizes(sizes).splitlines()))
-    if shape is None:
-        print(f"# model     no memory sizes: the configuration of {resolved.model.path} is not on this machine")
-
-
 def _print_result(values: dict[str, str], as_json: bool) -> None:
     if as_json:
         return print_json(values)
     for name, value in values.items():
         print(f"{name}: {value}")
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console()
 
 
 def guarded(command: Callable[[], Any]) -> NoReturn:

@@ -22,3 +22,27 @@ Output = Annotated[Path | None, typer.Option("-o", "--output", help="Directory o
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
+    """The resolved recipe with its documentation, and the sizes that follow from it."""
+    from ulorl.model_shape import read_model_shape
+    from ulorl.recipe_file import render_recipe
+    from ulorl.sizes import derived_sizes, render_sizes, sizes_dict
+
+    shape = read_model_shape(resolved.model.path)
+    sizes = derived_sizes(resolved, shape)
+    if as_json:
+        return print_json({"recipe": resolved.model_dump(mode="json"), "sizes": sizes_dict(sizes)})
+    print(render_recipe(resolved, changed))
+    print("# Sizes that follow")
+    print("\n".join(f"# {line}" for line in render_sizes(sizes).splitlines()))
+    if shape is None:
+        print(f"# model     no memory sizes: the configuration of {resolved.model.path} is not on this machine")
+
+
+def console() -> Any:
+    """Where tables go: standard output."""
+    from rich.console import Console
+
+    return Console()

@@ -90,8 +90,10 @@ def run_directory(recipe: Recipe) -> Path:
 
 def run(recipe: Recipe, display: Display, *, force: bool = False) -> dict[str, Any]:
     """All stages; returns the summary that is also written to ``summary.json``."""
-    from ulorl.evaluate.stage import compare
+    from ulorl.evaluate.compare import compare
 
+    if recipe.evaluate.yarn:
+        raise UserError("evaluate.yarn: for `ulorl eval` only; a run has one engine for all its stages")
     output = run_directory(recipe)
     with model_host(recipe) as host:
         curated = run_curate(recipe, output / "curate", host, display, force=force)

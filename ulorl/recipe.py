@@ -7,12 +7,13 @@ values. Reading and overriding recipes is in ``ulorl.recipe_file``; sizes that f
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from ulorl.recipe_curate import ConsensusRecipe, DifficultyRecipe, ReaderRecipe, Share, VoterRecipe
 from ulorl.recipe_engine import EngineRecipe, JudgeRecipe, ModelRecipe, Section
+from ulorl.recipe_evaluate import EvaluateRecipe
 from ulorl.recipe_train import TrainRecipe
 
 CurateStep = Literal[
@@ -123,46 +124,6 @@ class VerifyRecipe(Section):
     """Memory of one worker process, in MiB."""
     judge: JudgeRecipe = JudgeRecipe()
     """A language model for what rules leave undecided; off by default."""
-
-
-class Benchmark(Section):
-    """One set of problems to evaluate on."""
-
-    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9_.-]+$")
-    """Name in tables and file names."""
-    source: str
-    """An input as in `data.inputs`, or `quickstart-test:N` for generated problems that are never trained
-    on."""
-    limit: int = Field(default=0, ge=0)
-    """Use only this many problems, drawn with the run's seed; 0 for all."""
-
-
-class EvaluateRecipe(Section):
-    """Estimates with honest errors. Defaults are the paper's for reasoning models."""
-
-    benchmarks: tuple[Benchmark, ...] = (Benchmark(name="quickstart-test", source="quickstart-test:100"),)
-    """Sets to evaluate on."""
-    samples: int = Field(default=32, ge=1)
-    """Samples a problem."""
-    pass_k: tuple[Annotated[int, Field(ge=1)], ...] = (1, 2, 4, 8, 16, 32)
-    """The k of pass@k."""
-    temperature: float = Field(default=0.85, ge=0)
-    """Sampling temperature."""
-    top_p: float = Field(default=0.95, gt=0, le=1)
-    """Nucleus; 1 is off."""
-    top_k: int = Field(default=20, ge=0)
-    """Most likely tokens to draw from; 0 is off."""
-    max_tokens: int = Field(default=1024, ge=1)
-    """Longest output."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.pass_k and max(self.pass_k) > self.samples:
-            raise ValueError(f"pass_k: pass@{max(self.pass_k)} needs samples >= {max(self.pass_k)}, not {self.samples}")
-        names = [benchmark.name for benchmark in self.benchmarks]
-        if len(set(names)) < len(names):
-            raise ValueError("benchmarks: two have the same name")
-        return self
 
 
 class Recipe(Section):

@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -30,12 +30,17 @@ from ulorl.sample_store import STORE_SCHEMA, SampleStore
 from ulorl.seeds import derive_seed
 from ulorl.verify.verdict import Item, Verdict
 
-if TYPE_CHECKING:
-    from ulorl.engine.prompts import Prompter
-
 FLUSH_SECONDS = 30.0
 FLUSH_SAMPLES = 256
 Progress = Callable[[int, int], None]
+
+
+class Prompter(Protocol):
+    """What sampling needs of ``ulorl.engine.prompts.Prompter``."""
+
+    def encode(self, problem_text: str) -> tuple[int, ...]: ...
+
+    def decode(self, token_ids: Sequence[int]) -> str: ...
 
 
 class Judge(Protocol):
@@ -187,9 +192,14 @@ def _rows(
 
 def _judge(planned: Sequence[_Planned], texts: Sequence[str], verifier: Judge) -> list[dict[str, Any]]:
     """The verdict columns of each text."""
+    return judged_columns([one.problem for one in planned], texts, verifier)
+
+
+def judged_columns(problems: Sequence[Problem], texts: Sequence[str], verifier: Judge) -> list[dict[str, Any]]:
+    """The verdict columns of SAMPLE_SCHEMA, by name, for each text as a response to the problem at its place."""
     items = [
-        Item(reference=one.problem.answer, response=text, problem=one.problem.problem)
-        for one, text in zip(planned, texts, strict=True)
+        Item(reference=problem.answer, response=text, problem=problem.problem)
+        for problem, text in zip(problems, texts, strict=True)
     ]
     return [
         {

@@ -17,8 +17,9 @@ from ulorl.recipe import ModelRecipe
 QUICKSTART = "quickstart"
 
 
-def resolve_model(path: str) -> Path:
-    """Directory of the model: "quickstart", a local directory, or a hub name (downloaded to the hub's cache).
+def resolve_model(path: str, weights: bool = True) -> Path:
+    """Directory of the model: "quickstart", a local directory, or a hub name (downloaded to the hub's cache; for a
+    served model without its ``weights``).
 
     Raises UserError when it is none of these.
     """
@@ -29,20 +30,21 @@ def resolve_model(path: str) -> Path:
         return directory
     if path == QUICKSTART:
         raise UserError(f"model.path: the quickstart model is not at {directory}; install the package again")
-    return _download(path)
+    return _download(path, weights)
 
 
 def _quickstart_directory() -> Path:
     return Path(__file__).resolve().parents[1] / "quickstart" / "model"
 
 
-def _download(name: str) -> Path:
+def _download(name: str, weights: bool) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
     looked = f"model.path: {name!r} is no directory here"
     try:
-        return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]))
+        patterns = ["*.json", "*.jinja", "*.model", "*.txt", *(["*.safetensors"] if weights else [])]
+        return Path(snapshot_download(name, allow_patterns=patterns))
     except HFValidationError as error:
         raise UserError(f"{looked} and no hub name either (those look like organisation/model)") from error
     except Exception as error:  # the hub client raises errors of several libraries; all mean: not available

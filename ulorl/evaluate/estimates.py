@@ -12,44 +12,65 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ulorl.evaluate.estimators import ProblemCounts, avg_at_n, maj_at_k, pass_at_k, sampling_variance
+from ulorl.evaluate.estimators import (
+    ProblemCounts,
+    avg_at_n,
+    maj_at_k,
+    majority_variance,
+    pass_at_k,
+    pass_curve,
+    sampling_variance,
+)
 from ulorl.evaluate.scores import counts_of
 from ulorl.evaluate.statistics import Interval, problems_like_these, these_problems
 
 FloatArray = NDArray[np.float64]
 
 
-def estimate(scores: pa.Table, lengths: Sequence[int], ks: Sequence[int]) -> dict[str, Any]:
+def estimate(scores: pa.Table, lengths: Sequence[int | None], ks: Sequence[int]) -> dict[str, Any]:
     """Estimates from the scores of one benchmark and the token counts of all its samples.
 
-    ``intervals`` has an entry for "avg" and each "pass@k" and "maj@k", by the name of the population;
-    there is none of "these problems" for maj@k, and none where k is the number of samples.
+    ``intervals`` has an entry for "avg" and each "pass@k" and "maj@k", by the name of the population; there is
+    none of "these problems" where k is above half the samples. ``pass_curve`` holds pass@k for every k from 1.
+    Raises UserError where a problem has fewer samples than a k of ``ks``.
     """
     counts = counts_of(scores)
-    values = {f"pass@{k}": pass_at_k(counts, k) for k in ks} | {f"maj@{k}": maj_at_k(counts, k) for k in ks}
+    passed, majority = ({k: at_k(counts, k) for k in ks} for at_k in (pass_at_k, maj_at_k))
     average = avg_at_n(counts)
     intervals = {"avg": _intervals(average, sampling_variance(counts, 1))}
     for k in ks:
-        intervals[f"pass@{k}"] = _intervals(values[f"pass@{k}"], sampling_variance(counts, k))
-        intervals[f"maj@{k}"] = _intervals(values[f"maj@{k}"], None)
+        intervals[f"pass@{k}"] = _intervals(passed[k], sampling_variance(counts, k))
+        intervals[f"maj@{k}"] = _intervals(majority[k], majority_variance(counts, k))
     total = sum(one.samples for one in counts)
-    length = np.asarray(lengths, dtype=np.float64)
+
+    def share(column: str) -> float | None:
+        values = scores[column].to_pylist()
+        return None if None in values else sum(values) / total
+
     return {
         "problems": len(counts),
         "samples": _samples_each(counts),
+        "total_samples": total,
         "avg": float(average.mean()),
-        "pass_at_k": {str(k): float(values[f"pass@{k}"].mean()) for k in ks},
-        "maj_at_k": {str(k): float(values[f"maj@{k}"].mean()) for k in ks},
+        "accepted": sum(one.correct for one in counts) / total,
+        "pass_at_k": {str(k): float(passed[k].mean()) for k in ks},
+        "maj_at_k": {str(k): float(majority[k].mean()) for k in ks},
+        "pass_curve": pass_curve(counts),
         "intervals": intervals,
-        "truncated": sum(scores["truncated"].to_pylist()) / total,
-        "no_answer": sum(scores["no_answer"].to_pylist()) / total,
-        "undecided": sum(scores["undecided"].to_pylist()) / total,
-        "length": {
-            "mean": float(length.mean()),
-            "median": float(np.median(length)),
-            "p95": float(np.quantile(length, 0.95)),
-            "max": int(length.max()),
-        },
+        **{name: share(name) for name in ("truncated", "no_answer", "undecided", "verifier_errors")},
+        "length": _lengths(lengths),
+    }
+
+
+def _lengths(lengths: Sequence[int | None]) -> dict[str, Any] | None:
+    if None in lengths or not lengths:
+        return None
+    length = np.asarray(lengths, dtype=np.float64)
+    return {
+        "mean": float(length.mean()),
+        "median": float(np.median(length)),
+        "p95": float(np.quantile(length, 0.95)),
+        "max": int(length.max()),
     }
 
 
@@ -63,8 +84,8 @@ def _samples_each(counts: Sequence[ProblemCounts]) -> int:
     return min(one.samples for one in counts)
 
 
-def _intervals(values_P: FloatArray, variances_P: FloatArray | None) -> dict[str, list[float] | None]:
+def _intervals(values_P: FloatArray, variances_P: FloatArray) -> dict[str, list[float] | None]:
     return {
-        "these problems": bounds(None if variances_P is None else these_problems(values_P, variances_P)),
+        "these problems": bounds(these_problems(values_P, variances_P)),
         "problems like these": bounds(problems_like_these(values_P)),
     }

@@ -31,13 +31,20 @@ SCORES_SCHEMA = pa.schema(
         pa.field("correct", pa.int32(), nullable=False),
         pa.field("undecided", pa.int32(), nullable=False),
         pa.field("no_answer", pa.int32(), nullable=False),
-        pa.field("truncated", pa.int32(), nullable=False),
+        pa.field("verifier_errors", pa.int32()),
+        pa.field("truncated", pa.int32()),
         pa.field("other_classes", pa.list_(pa.int32()), nullable=False),
-        pa.field("mean_length", pa.float64(), nullable=False),
+        pa.field("mean_length", pa.float64()),
     ]
 )
 """One row a problem. ``other_classes``: sizes of the classes of equivalent answers that are not right,
-largest first; ``mean_length``: tokens of a sample."""
+largest first; ``mean_length``: tokens of a sample; ``verifier_errors``: undecided because the verifier itself failed.
+``truncated`` and ``mean_length`` are null where the samples do not say (other people's responses)."""
+
+VERIFIER_ERRORS = ("timed out", "out of memory", "worker died", "output flood", "judge failed")
+"""How reasons of undecided verdicts begin where the verifier failed, not the answer."""
+UNKNOWN = "unknown"
+"""Finish reason of a response of which nobody told it."""
 
 Classes = Callable[[Sequence[str]], Sequence[int]]
 
@@ -47,32 +54,41 @@ def score_problems(benchmark: str, problems: Sequence[Problem], samples: pa.Tabl
 
     ``classes`` gives each answer the number of its class of equivalent answers.
     """
-    lengths = pc.list_value_length(samples["token_ids"]).to_pylist()
-    columns = (samples[name].to_pylist() for name in ("problem_id", "equivalent", "answer", "finish_reason"))
+    names = ("problem_id", "equivalent", "answer", "finish_reason", "reason")
+    columns = (samples[name].to_pylist() for name in names)
     judged = {
         problem_id: list(group)
-        for problem_id, group in groupby(zip(*columns, lengths, strict=True), key=lambda row: row[0])
+        for problem_id, group in groupby(zip(*columns, token_counts(samples), strict=True), key=lambda row: row[0])
     }
     rows = []
     for problem in problems:
-        group = judged[problem.id]
-        others = [answer for _, equivalent, answer, _, _ in group if equivalent is not True and answer is not None]
+        _, equivalent, answers, finishes, reasons, lengths = zip(*judged[problem.id], strict=True)
+        others = [a for a, right in zip(answers, equivalent, strict=True) if right is not True and a is not None]
+        told = UNKNOWN not in finishes
         rows.append(
             {
                 "benchmark": benchmark,
                 "problem_id": problem.id,
                 "problem": problem.problem,
                 "reference": problem.answer,
-                "samples": len(group),
-                "correct": sum(equivalent is True for _, equivalent, _, _, _ in group),
-                "undecided": sum(equivalent is None and answer is not None for _, equivalent, answer, _, _ in group),
-                "no_answer": sum(answer is None for _, _, answer, _, _ in group),
-                "truncated": sum(finish == "length" for _, _, _, finish, _ in group),
+                "samples": len(answers),
+                "correct": sum(right is True for right in equivalent),
+                "undecided": sum(right is None and a is not None for a, right in zip(answers, equivalent, strict=True)),
+                "no_answer": sum(a is None for a in answers),
+                "verifier_errors": sum(reason.startswith(VERIFIER_ERRORS) for reason in reasons),
+                "truncated": sum(finish == "length" for finish in finishes) if told else None,
                 "other_classes": sorted(Counter(classes(others)).values(), reverse=True),
-                "mean_length": sum(length for *_, length in group) / len(group),
+                "mean_length": None if None in lengths else sum(lengths) / len(lengths),
             }
         )
     return pa.Table.from_pylist(rows, schema=SCORES_SCHEMA)
+
+
+def token_counts(samples: pa.Table) -> list[int | None]:
+    """Tokens of each sample; None where there are no token ids but a text."""
+    counts = pc.list_value_length(samples["token_ids"]).to_pylist()
+    empty = pc.equal(pc.utf8_length(samples["text"]), 0).to_pylist()
+    return [count if count or nothing else None for count, nothing in zip(counts, empty, strict=True)]
 
 
 def counts_of(scores: pa.Table) -> list[ProblemCounts]:

@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from ulorl.evaluate.gate import sentence
+
 NOTHING = "–"
 
 
@@ -29,9 +31,9 @@ def evaluation_table(estimates: Mapping[str, Any]) -> Table:
             rows += [
                 (f"{kind}@{k}", _percent(value), intervals[f"{kind}@{k}"]) for k, value in _by_k(one[f"{kind}_at_k"])
             ]
-        rows += [(label, _percent(one[key]), {}) for label, key in _SHARES.items()]
-        length = one["length"]
-        rows += [(f"{key} length", _tokens(length[key]), {}) for key in ("mean", "median", "p95", "max")]
+        rows += [(label, _percent(one[key]), {}) for label, key in _SHARES.items() if one.get(key) is not None]
+        length = one["length"] or {}
+        rows += [(f"{key} length", _tokens(value), {}) for key in _LENGTHS if (value := length.get(key)) is not None]
         for row, (label, value, interval) in enumerate(rows):
             table.add_row(
                 _heading(name, one["problems"], row),
@@ -60,7 +62,7 @@ def comparison_table(before: Mapping[str, Any], after: Mapping[str, Any], compar
         samples = (before["benchmarks"][name]["samples"], after["benchmarks"][name]["samples"])
         measures = one["measures"]
         ks = sorted(int(key.removeprefix("pass@")) for key in measures if key.startswith("pass@"))
-        shown = ["avg", *(f"pass@{k}" for k in ks), "truncated", "length"]
+        shown = ["avg", *(f"pass@{k}" for k in ks), *(key for key in ("truncated", "length") if key in measures)]
         for row, key in enumerate(shown):
             value = measures[key]
             show = _tokens if key == "length" else _percent
@@ -78,7 +80,13 @@ def comparison_table(before: Mapping[str, Any], after: Mapping[str, Any], compar
     return table
 
 
-_SHARES = {"truncated": "truncated", "no answer": "no_answer", "undecided": "undecided"}
+_SHARES = {
+    "truncated": "truncated",
+    "no answer": "no_answer",
+    "undecided": "undecided",
+    "verifier failed": "verifier_errors",
+}
+_LENGTHS = ("mean", "median", "p95", "max")
 
 
 def _heading(name: str, problems: int, row: int) -> str:
@@ -104,6 +112,9 @@ def _comparison_notes(comparison: Mapping[str, Any]) -> list[str]:
         if detectable is not None and detectable < 1:
             line += f"; a true difference in avg of {100 * detectable:.1f} points would be found 4 times in 5"
         notes.append(f"{line}.")
+    decision = comparison.get("decision")
+    if decision is not None:
+        notes += [f"{sentence(name, one)}." for name, one in decision["benchmarks"].items()]
     if comparison["settings_differ"]:
         notes.append("Settings differ: " + "; ".join(comparison["settings_differ"]) + ".")
     return notes

@@ -41,9 +41,7 @@ _RELATIONAL = (
     | {"\\"}
 )
 _BRACKETED = words("( [ { langle mathbb mathbf begin pm mp")
-_UNSUPPORTED = words(
-    "ne approx equiv mid setminus cap cup mod le ge in Rightarrow implies iff sim propto subset perp"
-)
+_UNSUPPORTED = words("ne approx equiv mid setminus cap cup mod le ge in Rightarrow implies iff sim propto subset perp")
 
 
 def parse_item(tokens: Sequence[Token]) -> Value:
