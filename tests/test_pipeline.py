@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -149,6 +150,36 @@ def test_a_killed_training_continues_with_the_same_tokens_and_losses(finished, t
         assert pq.read_table(output / name).equals(pq.read_table(whole / "train" / name))
     trained = [path / "model" / "model.safetensors" for path in (output, whole / "train")]
     assert trained[0].read_bytes() == trained[1].read_bytes()
+
+
+@pytest.mark.engine
+def test_two_processes_sample_what_one_samples_also_after_one_of_them_was_lost(finished, tmp_path):
+    whole, _ = finished
+    output = tmp_path / "two"
+    command = ["train", "--nproc", "2", "--problems", str(whole / "curate"), "-o", str(output), *settings(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ulorl", *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    wait_for_step(3, process, tmp_path / "two.partial" / "metrics.jsonl")
+    (victim,) = [one for one in psutil.Process(process.pid).children() if one.environ().get("RANK") == "1"]
+    victim.kill()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "rank 1 " in errors.splitlines()[-1]
+    assert "same command continues" in errors.splitlines()[-1]
+    done = ulorl(*command)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "resuming after step 2" in done.stderr
+    for one, two in zip(metrics(whole / "train"), metrics(output), strict=True):
+        assert one.keys() == two.keys()
+        assert two == pytest.approx(one, rel=1e-4, abs=1e-5)
+    columns = ["problem_id", "sample_index", "token_ids", "segment_versions", "reward"]
+    for step in range(1, 7):
+        one = pq.read_table(whole / "train" / f"rollouts/step_{step:06d}.parquet", columns=columns)
+        ranks = sorted((output / "rollouts").glob(f"step_{step:06d}_rank_?.parquet"))
+        both = pa.concat_tables(pq.read_table(path, columns=columns) for path in ranks)
+        assert len(ranks) == 2
+        assert sorted(map(str, both.to_pylist())) == sorted(map(str, one.to_pylist()))
 
 
 def wait_for_step(step: int, process: subprocess.Popen, file: Path) -> None:

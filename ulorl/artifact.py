@@ -63,6 +63,10 @@ class Work:
     identity: dict[str, Any] = field(default_factory=dict)
     lock: IO[str] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """As other processes of the run see it: the lock stays with the one that holds it."""
+        return self.__dict__ | {"lock": None}
+
     def finish(self, counts: dict[str, Any]) -> Path:
         """Makes the work durable and gives it its final name, with ``counts`` in the manifest."""
         assert not self.done, "finish() of an artifact that was already there"

@@ -30,7 +30,7 @@ from ulorl.cli_options import (
 )
 from ulorl.cli_report import report
 from ulorl.cli_verify import app as verify_app
-from ulorl.errors import UserError
+from ulorl.errors import ReportedError, UserError
 
 app = typer.Typer(
     help="From raw mathematics problems to a better reasoning model: curate, verify, train, evaluate.",
@@ -119,6 +119,7 @@ def train(
     recipe: RecipePath = None,
     problems: Annotated[Path | None, typer.Option(help="Curated directory; else that of the recipe's run.")] = None,
     output: Output = None,
+    nproc: Annotated[int, typer.Option(metavar="N", help="Start N processes on this machine.")] = 0,
     overrides: Overrides = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -126,16 +127,21 @@ def train(
 ) -> None:
     """Segment-rollout reinforcement learning on curated problems; resumes an interrupted run by itself."""
     from ulorl import pipeline
+    from ulorl.launch import launch, needs_launch
+    from ulorl.process import is_first_process, launched_processes
     from ulorl.recipe_file import load_recipe
     from ulorl.report.display import open_display
 
     resolved = load_recipe(recipe, overrides or [])
     if dry_run:
-        return print_recipe(resolved, as_json)
+        return print_recipe(resolved, as_json, processes=nproc or launched_processes())
     curated = problems or pipeline.run_directory(resolved) / "curate"
     if not (curated / "problems.parquet").is_file():
         raise UserError(f"train: {curated} holds no problems.parquet; run `ulorl curate INPUT -o {curated}` first")
-    with open_display(["train"]) as display, pipeline.model_host(resolved) as host:
+    if needs_launch(nproc):
+        return launch(nproc)
+    first = is_first_process()
+    with open_display(["train"], silent=not first) as display, pipeline.model_host(resolved) as host:
         directory = pipeline.run_train(
             resolved,
             output or pipeline.run_directory(resolved) / "train",
@@ -144,7 +150,8 @@ def train(
             display,
             force=force,
         )
-    _print_result({"directory": str(directory), "model": str(directory / "model")}, as_json)
+    if first:
+        _print_result({"directory": str(directory), "model": str(directory / "model")}, as_json)
 
 
 app.command("eval")(evaluate)
@@ -214,8 +221,11 @@ def guarded(command: Callable[[], Any]) -> NoReturn:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
     try:
         command()
+    except ReportedError:
+        _leave(2)
     except UserError as error:
-        print(f"ulorl: {error}", file=sys.stderr)
+        rank = os.environ.get("RANK", "0")
+        print(f"ulorl{'' if rank == '0' else f' (rank {rank})'}: {error}", file=sys.stderr)
         _leave(2)
     except KeyboardInterrupt:
         print("ulorl: interrupted; the same command continues where it stopped", file=sys.stderr)

@@ -16,6 +16,7 @@ import typer
 
 from ulorl.cli_options import AsJson, DryRun, Force, Output, Overrides, RecipeOption, console, print_json, print_recipe
 from ulorl.errors import UserError
+from ulorl.launch import refuse_launcher
 
 LONGEST_OUTPUT = 32_768
 """Longest output without a recipe, where the model has the positions."""
@@ -86,6 +87,7 @@ def evaluate(
         settings, place = _resolved(model, recipe, given, bench)
         if dry_run:
             return print_recipe(settings, as_json)
+        refuse_launcher("eval")
         directory, estimates = _sample(settings, output or place, force), None
     if estimates is None:
         from ulorl.evaluate.finished import read_estimates

@@ -24,14 +24,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def print_recipe(resolved: Any, as_json: bool, changed: bool = False) -> None:
+def print_recipe(resolved: Any, as_json: bool, changed: bool = False, processes: int = 1) -> None:
     """The resolved recipe with its documentation, and the sizes that follow from it."""
     from ulorl.model_shape import read_model_shape
     from ulorl.recipe_file import render_recipe
     from ulorl.sizes import derived_sizes, render_sizes, sizes_dict
 
     shape = read_model_shape(resolved.model.path)
-    sizes = derived_sizes(resolved, shape)
+    sizes = derived_sizes(resolved, shape, processes)
     if as_json:
         return print_json({"recipe": resolved.model_dump(mode="json"), "sizes": sizes_dict(sizes)})
     print(render_recipe(resolved, changed))

@@ -16,6 +16,7 @@ from ulorl.engine.prompts import Prompter, resolve_model
 from ulorl.errors import UserError
 from ulorl.files import write_json
 from ulorl.fingerprint import fingerprint_of
+from ulorl.launch import refuse_launcher
 from ulorl.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def run(recipe: Recipe, display: Display, *, force: bool = False) -> dict[str, A
     """All stages; returns the summary that is also written to ``summary.json``."""
     from ulorl.evaluate.compare import compare
 
+    refuse_launcher("run")
     if recipe.evaluate.yarn:
         raise UserError("evaluate.yarn: for `ulorl eval` only; a run has one engine for all its stages")
     output = run_directory(recipe)
@@ -116,6 +118,7 @@ def run_curate(recipe: Recipe, output: Path, host: ModelHost, display: Display, 
     """The curate stage with the start model as its sampler."""
     from ulorl.curate.stage import curate
 
+    refuse_launcher("curate")
     with _stage(display, "curate", output, force):
         return curate(
             recipe,
@@ -139,6 +142,7 @@ def run_evaluate(
     """The evaluate stage on ``model_dir``."""
     from ulorl.evaluate.stage import evaluate
 
+    refuse_launcher("eval")
     with _stage(display, stage, output, force):
         return evaluate(
             recipe,

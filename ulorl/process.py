@@ -8,13 +8,27 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from datetime import timedelta
+
+from ulorl.errors import UserError
 
 
-def join_process_group(on_gpu: bool) -> None:
+def launched_processes() -> int:
+    """Processes of the launcher that started this one; 1 without a launcher."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first_process() -> bool:
+    """Whether this process speaks for the run: the launcher's rank 0, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def join_process_group(on_gpu: bool, timeout_s: float | None = None) -> None:
     """Initialise torch's default process group, unless somebody in this process has.
 
     Under a launcher (torchrun, DeepSpeed) it spans the launcher's ranks. Alone, the process is rank 0 of 1 and
-    opens no port: runs side by side, and subprocesses that inherit the environment, cannot collide.
+    opens no port: runs side by side, and subprocesses that inherit the environment, cannot collide. ``timeout_s``
+    bounds every collective; None is torch's default.
     """
     import torch
 
@@ -22,7 +36,13 @@ def join_process_group(on_gpu: bool) -> None:
         return
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
     if "MASTER_PORT" in os.environ:
-        torch.distributed.init_process_group(backend)
+        if on_gpu:
+            local_rank, devices = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+            if local_rank >= devices:
+                raise UserError(f"process {local_rank + 1} of this machine has no GPU of its own: it has {devices}")
+            torch.cuda.set_device(local_rank)
+        timeout = None if timeout_s is None else timedelta(seconds=timeout_s)
+        torch.distributed.init_process_group(backend, timeout=timeout)
         return
     for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}.items():
         os.environ[name] = value

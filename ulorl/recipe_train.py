@@ -187,6 +187,9 @@ class TrainRecipe(Section):
     """Steps between checkpoints; the last step is always kept."""
     keep_checkpoints: int = Field(default=2, ge=1)
     """Latest checkpoints to keep."""
+    timeout_s: float = Field(default=1800.0, gt=0)
+    """Seconds that the processes of a run wait for one of them before the run ends with a message that names it; more
+    than the longest segment takes. Has no effect on the result."""
 
     @model_validator(mode="before")
     @classmethod

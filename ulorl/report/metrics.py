@@ -75,7 +75,7 @@ METRICS: dict[str, str] = {
     "time/sync_s": "seconds of loading the new weights into the engine",
     "time/step_s": "seconds of the whole step",
     "time/tokens_per_s": "tokens generated a second of decoding",
-    "memory/rss_gib": "resident memory of this process, GiB",
+    "memory/rss_gib": "resident memory of the process, GiB; the largest of several",
 }
 """Every metric: name -> one line of meaning and unit. The part before the slash is its group."""
 

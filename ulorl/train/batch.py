@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ulorl.train.pool import Group, Sample
 
 if TYPE_CHECKING:
     import torch
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Trajectory:
     """One finished sample as the learner sees it. ``versions``: the policy version of each response token.
 
-    ``reward`` is the verifier's, which decides what counts as mastered; ``advantage`` comes from shaped rewards.
+    ``reward`` is the verifier's, which decides what counts as mastered; ``advantage`` comes from shaped rewards;
+    ``group`` is the group's number, which orders the trajectories of several processes.
     """
 
     prompt_ids: tuple[int, ...]
@@ -30,10 +36,38 @@ class Trajectory:
     versions: tuple[int, ...]
     reward: float
     advantage: float
+    group: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels between processes as arrays: a pickled tuple of numbers is several times larger."""
+        ids, logprobs = np.array([*self.prompt_ids, *self.token_ids], np.int32), np.array(self.logprobs)
+        versions = np.array(self.versions, np.int32)
+        return _unpacked, (len(self.prompt_ids), ids, logprobs, versions, self.reward, self.advantage, self.group)
 
     @property
     def length(self) -> int:
         return len(self.prompt_ids) + len(self.token_ids)
+
+
+def _unpacked(
+    prompt_length: int,
+    ids: NDArray[np.int32],
+    logprobs: NDArray[np.float64],
+    versions: NDArray[np.int32],
+    reward: float,
+    advantage: float,
+    group: int,
+) -> Trajectory:
+    tokens = ids.tolist()
+    return Trajectory(
+        prompt_ids=tuple(tokens[:prompt_length]),
+        token_ids=tuple(tokens[prompt_length:]),
+        logprobs=tuple(logprobs.tolist()),
+        versions=tuple(versions.tolist()),
+        reward=reward,
+        advantage=advantage,
+        group=group,
+    )
 
 
 def trajectory(group: Group, sample: Sample, advantage: float) -> Trajectory:
@@ -50,10 +84,18 @@ def trajectory(group: Group, sample: Sample, advantage: float) -> Trajectory:
         ),
         reward=sample.reward,
         advantage=advantage,
+        group=group.number,
     )
 
 
-def micro_batches(trajectories: Sequence[Trajectory], max_tokens: int) -> list[list[int]]:
+class HasLength(Protocol):
+    """Anything with a length in tokens, prompt and response together."""
+
+    @property
+    def length(self) -> int: ...
+
+
+def micro_batches(trajectories: Sequence[HasLength], max_tokens: int) -> list[list[int]]:
     """Indices of trajectories by micro-batch: similar lengths together, rows x longest <= ``max_tokens``.
 
     A single trajectory longer than ``max_tokens`` gets a micro-batch of its own.
@@ -68,7 +110,7 @@ def micro_batches(trajectories: Sequence[Trajectory], max_tokens: int) -> list[l
     return batches
 
 
-def split(trajectories: Sequence[Trajectory], parts: int) -> list[Sequence[Trajectory]]:
+def split(trajectories: Sequence[T], parts: int) -> list[Sequence[T]]:
     """``parts`` consecutive parts of nearly equal count; fewer where there are fewer trajectories."""
     parts = min(parts, len(trajectories))
     bounds = [len(trajectories) * number // parts for number in range(parts + 1)]

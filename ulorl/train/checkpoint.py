@@ -1,7 +1,8 @@
 """Checkpoints: everything that determines the future of a run, written whole or not at all.
 
 ``step_000020/`` holds ``model/`` (Hugging Face safetensors and tokenizer), ``state/`` (DeepSpeed: weights and
-optimizer), ``pool.parquet`` (the samples in flight with their partial tokens) and ``trainer.json`` (counters and
+optimizer), ``pool.parquet`` (the samples in flight with their partial tokens; of several processes each
+has a file of its own, ``pool_rank_0.parquet``) and ``trainer.json`` (counters and
 the data cursor). Randomness needs no state: every seed follows from the run's seed and these counters.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 
 from ulorl.engine.base import FinishReason
 from ulorl.errors import UserError
-from ulorl.files import fsync_dir, fsync_tree
+from ulorl.files import fsync_dir, fsync_tree, write_table
 from ulorl.problem import Problem
 from ulorl.train.learner import Learner
 from ulorl.train.pool import Group, Sample
@@ -48,20 +49,24 @@ POOL_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class TrainerState:
-    """Counters at the end of ``step``: the version of the weights, the prompts drawn so far, and the step at which the
-    reference was last set."""
+    """Counters at the end of ``step``: the version of the weights, the prompts drawn so far, the step at which the
+    reference was last set, and the number of processes."""
 
     step: int
     version: int
     drawn: int
     reference_step: int
+    processes: int = 1
 
 
 def save_model(learner: Learner, directory: Path, tokenizer_directory: Path) -> None:
     """A Hugging Face directory that transformers and vLLM load as it is."""
     from transformers import AutoTokenizer
 
-    weights = {name: tensor.detach().cpu().clone() for name, tensor in learner.named_tensors()}
+    first = learner.ranks.first  # the others take part in gathering the weights, and drop them
+    weights = {name: tensor.cpu().clone() for name, tensor in learner.named_tensors() if first}
+    if not learner.ranks.first:
+        return
     learner.hf_model.save_pretrained(directory, state_dict=weights)
     AutoTokenizer.from_pretrained(tokenizer_directory).save_pretrained(directory)
 
@@ -74,22 +79,34 @@ def save_checkpoint(
     tokenizer_directory: Path,
     keep: int,
 ) -> Path:
-    """Write a checkpoint, then remove all but the latest ``keep``."""
+    """Write a checkpoint, then remove all but the latest ``keep``. All ranks together, in a directory they share."""
+    ranks = learner.ranks
     final = root / f"step_{state.step:06d}"
     partial = root / f".step_{state.step:06d}.tmp"
+    ranks.once(lambda: _begin(partial))
+    with ranks.watch("write a checkpoint"):
+        save_model(learner, partial / "model", tokenizer_directory)
+        learner.save(partial / "state")
+    write_table(partial / f"pool{ranks.suffix}.parquet", pool_table(groups))
+    ranks.meet("finish a checkpoint")
+    ranks.once(lambda: _finish(partial, final, replace(state, processes=ranks.world), keep))
+    return final
+
+
+def _begin(partial: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    save_model(learner, partial / "model", tokenizer_directory)
-    learner.save(partial / "state")
-    pq.write_table(pool_table(groups), partial / "pool.parquet")
+
+
+def _finish(partial: Path, final: Path, state: TrainerState, keep: int) -> None:
+    """Make it durable and give it its name."""
     (partial / "trainer.json").write_text(json.dumps(asdict(state)))
     fsync_tree(partial)
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
-    fsync_dir(root)
-    for old in checkpoints(root)[:-keep]:
+    fsync_dir(final.parent)
+    for old in checkpoints(final.parent)[:-keep]:
         shutil.rmtree(old)
-    return final
 
 
 def checkpoints(root: Path) -> list[Path]:
@@ -98,11 +115,22 @@ def checkpoints(root: Path) -> list[Path]:
 
 
 def load_checkpoint(path: Path, learner: Learner, problems: Sequence[Problem]) -> tuple[TrainerState, list[Group]]:
-    """Restore the learner; return the counters and the groups in flight."""
+    """Restore the learner; return the counters and this rank's groups in flight."""
+    ranks = learner.ranks
     state = TrainerState(**json.loads((path / "trainer.json").read_text()))
-    learner.load(path / "state")
+    if state.processes != ranks.world:
+        ranks.once(lambda: _refuse(path, state.processes, ranks.world))
+    with ranks.watch("read a checkpoint"):
+        learner.load(path / "state")
     assert learner.version == state.version, "the weights and the counters of the checkpoint disagree"
-    return state, pool_groups(pq.read_table(path / "pool.parquet"), problems)
+    return state, pool_groups(pq.read_table(path / f"pool{ranks.suffix}.parquet"), problems)
+
+
+def _refuse(path: Path, before: int, now: int) -> None:
+    raise UserError(
+        f"{path}: was written by a run of {before} processes, this one has {now}; optimizer state and samples "
+        f"in flight are divided over them. Start it with --nproc {before}, or anew with --force"
+    )
 
 
 def pool_table(groups: Sequence[Group]) -> pa.Table:

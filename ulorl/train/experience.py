@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from ulorl.recipe_train import RolloutRecipe
 from ulorl.train.advantage import is_uniform
 from ulorl.train.pool import Group, Sample, UnfinishedPool, rewards
+from ulorl.train.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,17 @@ def accepted(pool: UnfinishedPool, rollout: RolloutRecipe) -> int:
     return sum(_trains(leaving, rollout) for leaving in _ready(pool, rollout))
 
 
-def take(pool: UnfinishedPool, rollout: RolloutRecipe, step: int) -> Experience:
-    """Take this step's experience out of the pool: all that is ready, or as much of it as refilling asks for."""
-    limit = rollout.prompts_per_step if rollout.dynamic_sampling == "refill" else None
+def take(pool: UnfinishedPool, rollout: RolloutRecipe, step: int, ranks: Ranks | None = None) -> Experience:
+    """Take this step's experience out of the pool: all that is ready, or as much of it as refilling asks for.
+
+    What is asked for is of all ranks together: the groups that entered first.
+    """
+    chosen = _first_accepted(pool, rollout, ranks or Ranks())
     experience = Experience([], [])
     for leaving in list(_ready(pool, rollout)):
         if not _trains(leaving, rollout):
             experience.uniform.append(leaving)
-        elif limit is None or len(experience.trained) < limit:
+        elif chosen is None or leaving.group.number in chosen:
             experience.trained.append(leaving)
         else:
             continue
@@ -61,11 +66,20 @@ def take(pool: UnfinishedPool, rollout: RolloutRecipe, step: int) -> Experience:
     return experience
 
 
-def histogram(entries: Iterable[Leaving]) -> str:
-    """How many groups had how many right, of those that are whole: "0/8: 12, 3/8: 1"."""
+def histogram(entries: Iterable[Leaving], ranks: Ranks | None = None) -> str:
+    """How many groups had how many right, of those that are whole, on all ranks: "0/8: 12, 3/8: 1"."""
     groups = [entry.group for entry in entries if entry.group.finished]
-    counts = Counter((sum(reward >= 1 for reward in group.rewards), len(group.samples)) for group in groups)
+    own = [(sum(reward >= 1 for reward in group.rewards), len(group.samples)) for group in groups]
+    counts = Counter(chain.from_iterable((ranks or Ranks()).gather(own)))
     return ", ".join(f"{right}/{size}: {count}" for (right, size), count in sorted(counts.items())) or "none"
+
+
+def _first_accepted(pool: UnfinishedPool, rollout: RolloutRecipe, ranks: Ranks) -> set[int] | None:
+    """Numbers of the groups that the update is made of, on whichever rank; None: of all."""
+    if rollout.dynamic_sampling != "refill":
+        return None
+    own = [leaving.group.number for leaving in _ready(pool, rollout) if _trains(leaving, rollout)]
+    return set(sorted(chain.from_iterable(ranks.gather(own)))[: rollout.prompts_per_step])
 
 
 def _trains(leaving: Leaving, rollout: RolloutRecipe) -> bool:

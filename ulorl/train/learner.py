@@ -5,9 +5,9 @@ Invariants:
   update's count of response tokens, and gradients are summed;
 - old log-probs are at the sampling temperature: those of the policy at the start of the step (POIS, TOIS), or
   those recorded when the token was sampled (SAIS);
+- every rank computes as many micro-batches as the others (``ulorl.train.share``); DeepSpeed averages gradients over the
+  ranks, so each multiplies its part of the loss by their number;
 - ``version`` counts the updates applied: the weights that ``named_tensors`` yields carry it.
-
-Does not yet: run in more than one process.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from typing import Any
 import torch
 
 from ulorl.errors import UserError
-from ulorl.process import join_process_group, quiet_libraries
+from ulorl.process import join_process_group, launched_processes, quiet_libraries
 from ulorl.recipe import ModelRecipe
 from ulorl.recipe_train import LearnerRecipe, ObjectiveRecipe
-from ulorl.train.batch import Batch, Trajectory, collate, micro_batches, split
+from ulorl.train.batch import Batch, Trajectory, collate
 from ulorl.train.mastered import masked_tokens, mastered_tokens, response_entropy
 from ulorl.train.objective import correction_weights, policy_loss, token_weights
 from ulorl.train.policy import Policy
+from ulorl.train.ranks import Ranks
 from ulorl.train.reference import Reference
+from ulorl.train.share import share
 from ulorl.train.tally import UpdateTally
 
 REFERENCE = "reference.safetensors"
@@ -67,7 +69,10 @@ class Learner:
         objective: ObjectiveRecipe,
         temperature: float,
         max_tokens: int,
+        ranks: Ranks | None = None,
     ) -> None:
+        self.ranks = ranks or Ranks()
+        assert self.ranks.world == launched_processes(), "a learner spans all processes of the launcher"
         _initialise_process_group()
         import deepspeed
 
@@ -79,6 +84,9 @@ class Learner:
             config=deepspeed_config(learner, model.dtype),
         )
         self.engine.train()
+        # In float32 without ZeRO, DeepSpeed averages gradients inside step() and keeps no norm: both are done here.
+        self._plain = learner.zero_stage == 0 and model.dtype == "float32"
+        self.engine.enable_backward_allreduce = not self._plain
         self.version = 0
         self.reference = Reference(directory, model.dtype, self.device, temperature) if objective.kl else None
 
@@ -92,15 +100,21 @@ class Learner:
         return self.engine.module.model
 
     def update(self, trajectories: Sequence[Trajectory]) -> UpdateTally:
-        """All optimizer updates of one step on ``trajectories`` (not empty)."""
+        """All optimizer updates of one step on every rank's ``trajectories`` (not all of them empty)."""
+        with self.ranks.watch("update the policy"):
+            parts = self._batches(trajectories)
+            self.ranks.meet("update the policy")
+            return UpdateTally.merged(self.ranks.gather(self._update(parts)))
+
+    def _update(self, parts: list[list[Batch]]) -> UpdateTally:
+        """This rank's share of the step's updates; ``parts``: its micro-batches, by minibatch."""
         objective, self._start_version = self.objective, self.version
-        parts = [self._collate(part) for part in split(trajectories, objective.minibatches)]
         tally = UpdateTally(self.version, objective.updates_per_step, objective.epochs)
         # What is decided by the policy at the start of the step needs a pass of its own before anything changes.
         first = None
         if objective.updates_per_step > 1 or objective.entropy_scope == "batch":
             first = [[self._measure(batch) for batch in part] for part in parts]
-        batch_entropy = _mean_entropy(parts, first) if first else math.nan
+        batch_entropy = self._mean_entropy(parts, first) if first else math.nan
         for epoch in range(objective.epochs):
             for number, part in enumerate(parts):
                 for index, batch in enumerate(part):
@@ -109,17 +123,18 @@ class Learner:
                 self._apply(tally)
         return tally
 
-    def _collate(self, trajectories: Sequence[Trajectory]) -> list[Batch]:
-        """The micro-batches of one update."""
-        weights = token_weights(
-            [len(trajectory.token_ids) for trajectory in trajectories],
-            self.objective.aggregation,
-            self.objective.constant_length or self.max_tokens,
+    def _batches(self, trajectories: Sequence[Trajectory]) -> list[list[Batch]]:
+        """This rank's micro-batches, by minibatch."""
+        objective = self.objective
+        constant = objective.constant_length or self.max_tokens
+        dealt = share(
+            trajectories,
+            self.ranks,
+            minibatches=objective.minibatches,
+            micro_batch_tokens=self.recipe.micro_batch_tokens,
+            token_weights=lambda lengths: token_weights(lengths, objective.aggregation, constant),
         )
-        return [
-            collate([trajectories[index] for index in indices], [weights[index] for index in indices], self.device)
-            for indices in micro_batches(trajectories, self.recipe.micro_batch_tokens)
-        ]
+        return [[collate(one.trajectories, one.weights, self.device) for one in part] for part in dealt]
 
     def _accumulate(
         self,
@@ -151,7 +166,7 @@ class Learner:
             kl_coefficient=objective.kl,
             kl_estimator=objective.kl_estimator,
         )
-        self.engine.backward(result.loss)
+        self.engine.backward(result.loss * self.ranks.world)
         tally.add_loss(result)
         if count:
             tally.add_batch(batch, start_BT, start_entropy_BT, masked_BT, mastered_BT)
@@ -159,6 +174,12 @@ class Learner:
     @torch.no_grad()
     def _measure(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         return self.engine(batch.tokens_BL, batch.response_BT, self.temperature)
+
+    def _mean_entropy(self, parts: list[list[Batch]], first: list[list[tuple[torch.Tensor, torch.Tensor]]]) -> float:
+        """Over the response tokens of the whole step, on all ranks."""
+        tokens = self.ranks.total(sum(int(batch.response_BT.sum()) for part in parts for batch in part))
+        entropy = self.ranks.total(sum(float(entropy_BT.sum()) for part in first for _, entropy_BT in part))
+        return entropy / tokens
 
     def _mask(
         self, batch: Batch, logprobs_BT: torch.Tensor, entropy_BT: torch.Tensor, batch_entropy: float
@@ -187,18 +208,22 @@ class Learner:
     def reset_reference(self) -> None:
         """The reference becomes a copy of the policy, and the optimizer starts anew (ProRL)."""
         assert self.reference is not None, "there is no reference to reset"
-        self.reference.copy_from(self.named_tensors())
+        with self.ranks.watch("reset the reference"):
+            self.reference.copy_from(self.named_tensors())
         self.engine.basic_optimizer.state.clear()
 
     def _apply(self, tally: UpdateTally) -> None:
         tally.lr = self.recipe.lr * min(1.0, (self.version + 1) / max(1, self.recipe.warmup_steps))
         for parameter_group in self.engine.optimizer.param_groups:
             parameter_group["lr"] = tally.lr
-        own_norm = self._gradient_norm()
+        if self._plain:
+            self.engine.buffered_allreduce_fallback()
+            tally.grad_norm = self._gradient_norm()
         self.engine.step()
-        # DeepSpeed keeps the norm it clipped by, but not for an optimizer that it does not wrap (ZeRO 0 in fp32).
-        norm = self.engine.get_global_grad_norm()
-        tally.grad_norm = own_norm if norm is None else float(norm)
+        if not self._plain:
+            norm = self.engine.get_global_grad_norm()
+            assert norm is not None, "DeepSpeed kept no gradient norm"
+            tally.grad_norm = float(norm)
         if not math.isfinite(tally.grad_norm):
             raise UserError(
                 f"update {self.version + 1}: the gradient norm is {tally.grad_norm}. "
@@ -207,7 +232,7 @@ class Learner:
         self.version += 1
 
     def _gradient_norm(self) -> float:
-        """Global norm of the gradients that lie in the parameters; ZeRO keeps its own elsewhere."""
+        """Global norm of the gradients that lie in the parameters."""
         gradients = [parameter.grad for parameter in self.hf_model.parameters() if parameter.grad is not None]
         return float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
 
@@ -222,7 +247,7 @@ class Learner:
     def save(self, directory: Path) -> None:
         """Optimizer, weights and counters in DeepSpeed's format, and the reference beside them."""
         self.engine.save_checkpoint(str(directory), tag="state", client_state={"version": self.version})
-        if self.reference is not None:
+        if self.reference is not None and self.ranks.first:
             self.reference.save(directory / REFERENCE)
 
     def load(self, directory: Path) -> None:
@@ -235,15 +260,8 @@ class Learner:
             self.reference.load(directory / REFERENCE)
 
 
-def _mean_entropy(parts: list[list[Batch]], first: list[list[tuple[torch.Tensor, torch.Tensor]]]) -> float:
-    tokens = sum(int(batch.response_BT.sum()) for part in parts for batch in part)
-    return sum(float(entropy_BT.sum()) for part in first for _, entropy_BT in part) / tokens
-
-
 def _initialise_process_group() -> None:
     """Join the default process group, whoever made it (vLLM in this process, or nobody yet)."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise UserError("WORLD_SIZE > 1: training runs in one process so far; start it without torchrun")
     quiet_libraries()
     on_gpu = torch.cuda.is_available()
     if not on_gpu:

@@ -3,7 +3,8 @@
 A step: new prompts enter the unfinished pool; every sample in it grows by one segment; finished samples are
 scored; groups that are complete leave as this step's experience; the policy is updated on it; the new weights
 go into the engine. Where a step is to be refilled (dynamic sampling), its first half is repeated, within a bound. A
-run resumes from its latest checkpoint.
+run resumes from its latest checkpoint. Of several processes each does so with its own groups, numbered over all of
+them, and all update the policy together.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ulorl.train.advantage import advantages, soft_overlong
 from ulorl.train.batch import Trajectory, trajectory
 from ulorl.train.experience import Experience, Leaving, accepted, take
 from ulorl.train.pool import Group, Sample, UnfinishedPool
+from ulorl.train.ranks import Ranks
 from ulorl.train.rewards import Rewards
 from ulorl.train.rollout import PromptStream, decode_segment, new_groups, new_prompts, score
 from ulorl.train.sync import sync_weights
@@ -62,9 +64,11 @@ class Trainer:
         prompter: Prompter,
         verifier: Verifier,
         learner: Learner,
+        ranks: Ranks | None = None,
     ) -> None:
         self.recipe, self.rollout, self.objective = recipe, recipe.train.rollout, recipe.train.objective
         self.engine, self.prompter, self.learner = engine, prompter, learner
+        self.ranks = ranks or Ranks()
         self.rewards = Rewards(verifier, self.rollout.reward_timeout_s)
         self.stream = PromptStream(problems, recipe.seed)
         self.pool = UnfinishedPool(self.rollout.max_tokens)
@@ -78,31 +82,40 @@ class Trainer:
     def run_step(self) -> StepResult:
         """One step of Algorithm 1."""
         self.step += 1
+        self.ranks.step = self.step
         result, clock = StepResult(self.step), _Clock()
 
         while self._needs_more(result):
             self._grow(result, clock)
-        result.experience = take(self.pool, self.rollout, self.step)
+        result.experience = take(self.pool, self.rollout, self.step, self.ranks)
 
         trajectories = self._trajectories(result.experience.trained)
-        if trajectories:
+        learns = self.ranks.total(len(trajectories)) > 0
+        if learns:
             self.engine.sleep()
             result.tally = self.learner.update(trajectories)
             self.engine.wake()
         clock.lap(result.seconds, "train")
 
-        if trajectories:
-            sync_weights(self.learner, self.engine)
+        if learns:
+            sync_weights(self.learner, self.engine, self.ranks)
         clock.lap(result.seconds, "sync")
         result.reference_age = self._reset_reference()
         return result
 
     def _grow(self, result: StepResult, clock: _Clock) -> None:
         """New prompts enter, every unfinished sample grows by a segment, finished ones are scored."""
-        ready = accepted(self.pool, self.rollout)
-        count = new_prompts(self.pool, self.rollout, accepted=ready, step=self.step)
+        count = new_prompts(self.pool, self.rollout, accepted=self._accepted(), step=self.step, ranks=self.ranks)
         self.pool.add(
-            new_groups(self.stream, self.prompter, self.rollout, count=count, step=self.step, seed=self.recipe.seed)
+            new_groups(
+                self.stream,
+                self.prompter,
+                self.rollout,
+                count=count,
+                step=self.step,
+                seed=self.recipe.seed,
+                ranks=self.ranks,
+            )
         )
         tokens_before = self._tokens()
         result.finished += decode_segment(
@@ -121,9 +134,13 @@ class Trainer:
         """One segment a step, or as many as it takes to refill the update, within the bound."""
         if self.rollout.dynamic_sampling != "refill":
             return result.rounds == 0
-        enough = accepted(self.pool, self.rollout) >= self.rollout.prompts_per_step
+        enough = self._accepted() >= self.rollout.prompts_per_step
         result.exhausted = not enough and result.rounds >= self.rollout.max_rounds
         return not (enough or result.exhausted)
+
+    def _accepted(self) -> int:
+        """Entries that an update could be made of now, on all ranks."""
+        return self.ranks.total(accepted(self.pool, self.rollout))
 
     def _trajectories(self, entries: Sequence[Leaving]) -> list[Trajectory]:
         found = []

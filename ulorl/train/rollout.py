@@ -21,6 +21,7 @@ from ulorl.problem import Problem
 from ulorl.recipe_train import RolloutRecipe
 from ulorl.seeds import derive_seed
 from ulorl.train.pool import Group, Sample, UnfinishedPool
+from ulorl.train.ranks import Ranks
 from ulorl.train.rewards import Rewards
 from ulorl.verify import Item, Verdict
 
@@ -43,30 +44,43 @@ class PromptStream:
         return self.problems[int(order[position])]
 
 
-def new_prompts(pool: UnfinishedPool, rollout: RolloutRecipe, *, accepted: int, step: int) -> int:
-    """How many prompts enter before the next segment; ``accepted``: entries that an update could be made of already.
+def new_prompts(
+    pool: UnfinishedPool, rollout: RolloutRecipe, *, accepted: int, step: int, ranks: Ranks | None = None
+) -> int:
+    """How many prompts enter before the next segment, on all ranks; ``accepted``: entries, on all of them, that an
+    update could be made of already.
 
     None enter while the oldest unfinished group is at the bound on age: stale samples are waited for, since throwing
     them away would bias training against hard problems.
     """
-    oldest = pool.oldest()
+    ranks = ranks or Ranks()
+    oldest = min((born for born in ranks.gather(pool.oldest()) if born is not None), default=None)
     if rollout.max_age and oldest is not None and step - oldest >= rollout.max_age:
         return 0
     if rollout.in_flight:
-        missing = rollout.in_flight - sum(1 for _ in pool.unfinished())
+        missing = rollout.in_flight - ranks.total(sum(1 for _ in pool.unfinished()))
         return max(0, -(-missing // rollout.group_size))
     surplus = accepted if rollout.dynamic_sampling == "refill" else 0
     return max(0, rollout.prompts_per_step - surplus)
 
 
 def new_groups(
-    stream: PromptStream, prompter: Prompter, rollout: RolloutRecipe, *, count: int, step: int, seed: int
+    stream: PromptStream,
+    prompter: Prompter,
+    rollout: RolloutRecipe,
+    *,
+    count: int,
+    step: int,
+    seed: int,
+    ranks: Ranks | None = None,
 ) -> list[Group]:
-    """The groups of ``count`` new prompts."""
-    groups = []
+    """This rank's groups among those of ``count`` new prompts; the stream moves on by all of them on every rank."""
+    ranks, groups = ranks or Ranks(), []
     for _ in range(count):
         number = stream.drawn
         (problem,) = stream.take(1)
+        if not ranks.owns(number):
+            continue
         samples = [Sample(index, derive_seed(seed, "rollout", number, index)) for index in range(rollout.group_size)]
         groups.append(Group(number, problem, prompter.encode(problem.problem), samples, step))
     return groups

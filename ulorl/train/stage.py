@@ -1,6 +1,7 @@
 """The train stage: a directory that holds metrics, rollouts, checkpoints and, at the end, the trained model.
 
-Invariants: every finished step is in metrics.jsonl once; what is lost by ``kill -9`` is at most the steps since
+Invariants: every finished step is in metrics.jsonl once; of several processes the first alone begins and finishes the
+directory and writes what is of all of them; what is lost by ``kill -9`` is at most the steps since
 the latest checkpoint, and they are repeated with the same seeds.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +26,7 @@ from ulorl.rows import read_problem_table
 from ulorl.train.advice import advice
 from ulorl.train.experience import histogram
 from ulorl.train.loop import StepResult
+from ulorl.train.ranks import Ranks, open_ranks
 from ulorl.train.step_metrics import rollout_table, step_metrics
 from ulorl.verify import Verifier
 
@@ -55,18 +58,23 @@ def train(
     ``engine`` opens the engine, and is called only when there is something to do. Resumes a run of the same
     recipe that was interrupted. Raises UserError where the problems cannot be used.
     """
-    work = artifact.begin(
-        output,
-        stage="train",
-        config=train_config(recipe),
-        inputs=[problems_path, model_dir],
-        seed=recipe.seed,
-        force=force,
+    ranks = open_ranks(recipe.train.timeout_s)
+    check_processes(recipe.train.rollout, ranks.world)
+    work = ranks.once(
+        lambda: artifact.begin(
+            output,
+            stage="train",
+            config=train_config(recipe),
+            inputs=[problems_path, model_dir],
+            seed=recipe.seed,
+            force=force,
+        )
     )
     if work.done:
         return work.path
     try:
-        return work.finish(_run(recipe, work.path, problems_path, model_dir, engine(), prompter, display))
+        counts = _run(recipe, work.path, problems_path, model_dir, engine(), prompter, display, ranks)
+        return ranks.once(lambda: work.finish(counts))
     finally:
         work.release()
 
@@ -75,9 +83,21 @@ def train_config(recipe: Recipe) -> dict[str, object]:
     """The part of the recipe that determines the trained model."""
     return {
         "model": recipe.model.model_dump(mode="json"),
-        "train": recipe.train.model_dump(mode="json"),
+        "train": recipe.train.model_dump(mode="json", exclude={"timeout_s"}),
         "verify": recipe.verify.model_dump(mode="json"),
     }
+
+
+def check_processes(rollout: RolloutRecipe, processes: int) -> None:
+    """Raise UserError where the prompts of a step cannot be divided evenly over the processes."""
+    for name, prompts in (
+        ("prompts_per_step", rollout.prompts_per_step),
+        ("in_flight / group_size", rollout.in_flight // rollout.group_size),
+    ):
+        if prompts % processes:
+            raise UserError(
+                f"train.rollout.{name}: {prompts} is not a multiple of the {processes} processes of the run"
+            )
 
 
 def check_problems(problems: list[Problem], prompter: Prompter, verifier: Verifier, recipe: Recipe) -> None:
@@ -107,6 +127,7 @@ def _run(
     engine: Engine,
     prompter: Prompter,
     display: TrainDisplay,
+    ranks: Ranks,
 ) -> dict[str, object]:
     from ulorl.report.metrics import MetricsWriter
     from ulorl.train.checkpoint import (
@@ -121,11 +142,11 @@ def _run(
     from ulorl.train.sync import sync_weights
 
     settings, root = recipe.train, directory / "checkpoints"
-    write_atomic(directory / TRAINED_RECIPE, dump_recipe(recipe))
+    ranks.once(lambda: _prepare(directory, recipe))
     for line in advice(settings):
         display.log(f"train: {line}")
     problems, verifier = read_problem_table(problems_path), Verifier(recipe.verify)
-    check_problems(problems, prompter, verifier, recipe)
+    ranks.once(lambda: check_problems(problems, prompter, verifier, recipe))
     learner = Learner(
         model_dir,
         recipe.model,
@@ -133,29 +154,33 @@ def _run(
         settings.objective,
         settings.rollout.temperature,
         settings.rollout.max_tokens,
+        ranks,
     )
-    trainer = Trainer(recipe, problems, engine=engine, prompter=prompter, verifier=verifier, learner=learner)
-    found = checkpoints(root)
+    trainer = Trainer(
+        recipe, problems, engine=engine, prompter=prompter, verifier=verifier, learner=learner, ranks=ranks
+    )
+    ranks.bound_waits()
+    found = ranks.once(lambda: checkpoints(root))
     if found:
         state, groups = load_checkpoint(found[-1], learner, problems)
         trainer.restore(state.step, state.drawn, state.reference_step, groups)
         display.log(f"train: resuming after step {state.step} of {settings.steps} from {found[-1]}")
-    sync_weights(learner, engine)
-    rollouts, barren = directory / "rollouts", 0
-    rollouts.mkdir(exist_ok=True)
-    with MetricsWriter(directory, resume_after=trainer.step) as writer:
+    sync_weights(learner, engine, ranks)
+    barren = 0
+    with MetricsWriter(directory, resume_after=trainer.step) if ranks.first else nullcontext() as writer:
         while trainer.step < settings.steps:
             result = trainer.run_step()
-            values = step_metrics(result, trainer.pool, settings.objective.sigma)
+            values = step_metrics(result, trainer.pool, settings.objective.sigma, ranks)
             write_table(
-                rollouts / f"step_{result.step:06d}.parquet",
+                directory / "rollouts" / f"step_{result.step:06d}{ranks.suffix}.parquet",
                 rollout_table(result.experience.all(), prompter),
             )
-            writer.write(result.step, values)
+            if writer is not None:
+                writer.write(result.step, values)
             display.step(result.step, settings.steps, values)
             barren = _warn_when_barren(barren, result.tally is None, values, display)
             if result.exhausted:
-                display.log(exhaustion(result, settings.rollout))
+                display.log(exhaustion(result, settings.rollout, ranks))
             if result.step % settings.checkpoint_every == 0 and result.step < settings.steps:
                 save_checkpoint(
                     root,
@@ -166,22 +191,34 @@ def _run(
                     settings.keep_checkpoints,
                 )
     trainer.rewards.close()
-    if learner.version == 0:
-        raise UserError(
-            f"train: {settings.steps} steps without one update: no group of samples had both right and wrong "
-            "answers. Check the difficulty of the data (curate.difficulty) and the answers in rollouts/"
-        )
-    shutil.rmtree(directory / "model", ignore_errors=True)
+    ranks.once(lambda: _check_learned(directory, learner.version, settings.steps))
     save_model(learner, directory / "model", model_dir)
     return {"steps": trainer.step, "updates": learner.version, "prompts": trainer.stream.drawn}
 
 
-def exhaustion(result: StepResult, rollout: RolloutRecipe) -> str:
+def _prepare(directory: Path, recipe: Recipe) -> None:
+    write_atomic(directory / TRAINED_RECIPE, dump_recipe(recipe))
+    (directory / "rollouts").mkdir(exist_ok=True)
+
+
+def _check_learned(directory: Path, updates: int, steps: int) -> None:
+    """Raise UserError where nothing was learned; else make place for the model."""
+    if updates == 0:
+        raise UserError(
+            f"train: {steps} steps without one update: no group of samples had both right and wrong "
+            "answers. Check the difficulty of the data (curate.difficulty) and the answers in rollouts/"
+        )
+    shutil.rmtree(directory / "model", ignore_errors=True)
+
+
+def exhaustion(result: StepResult, rollout: RolloutRecipe, ranks: Ranks | None = None) -> str:
     """What a step that could not be refilled says: how far it came, and the pass rates of the groups it saw."""
+    ranks = ranks or Ranks()
+    found = ranks.total(len(result.experience.trained))
     return (
-        f"train: step {result.step}: {len(result.experience.trained)} of {rollout.prompts_per_step} groups with right "
+        f"train: step {result.step}: {found} of {rollout.prompts_per_step} groups with right "
         f"and wrong answers after {result.rounds} rounds; the update takes those. Right answers a group: "
-        f"{histogram(result.experience.all())}. Change the difficulty of the data (curate.difficulty), or "
+        f"{histogram(result.experience.all(), ranks)}. Change the difficulty of the data (curate.difficulty), or "
         "train.rollout.max_rounds"
     )
 

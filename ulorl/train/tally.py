@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
 import torch
 
@@ -15,6 +16,9 @@ OLDEST = 3
 AGES = ("age_0_share", "age_1_share", "age_2_share", "age_3_or_more_share")
 MISMATCH_NATS = 0.1
 """A token counts as off when engine and trainer differ by more."""
+
+_SAME = {"version", "updates", "epochs", "lr", "grad_norm"}
+_LARGEST = {"mismatch_max"}
 
 
 @dataclass
@@ -59,7 +63,7 @@ class UpdateTally:
     ) -> None:
         """Count one micro-batch with the log-probs and entropies from before the update."""
         self.tokens += int(batch.response_BT.sum())
-        self.samples += batch.response_BT.shape[0]
+        self.samples += int(batch.response_BT.any(dim=1).sum())
         self.entropy += float(entropy_BT.sum())
         self.masked += int(masked_BT.sum())
         self.mastered += int(mastered_BT.sum())
@@ -72,6 +76,20 @@ class UpdateTally:
             self.mismatch_sum += float(difference_N.sum())
             self.mismatch_max = max(self.mismatch_max, float(difference_N.max()))
             self.mismatch_off += int((difference_N > MISMATCH_NATS).sum())
+
+    @classmethod
+    def merged(cls, tallies: Sequence[UpdateTally]) -> UpdateTally:
+        """The tally of all ranks together: sums, but for what is the same on all or the largest of all."""
+        values = {}
+        for name in (one.name for one in fields(cls)):
+            found = [getattr(tally, name) for tally in tallies]
+            if name in _SAME:
+                values[name] = found[0]
+            elif name in _LARGEST:
+                values[name] = max(found)
+            else:
+                values[name] = [sum(row) for row in zip(*found, strict=True)] if name == "by_age" else sum(found)
+        return cls(**values)
 
     def metrics(self) -> dict[str, float]:
         """The step's values under the names of ``ulorl.report.metrics``."""
