@@ -216,6 +216,20 @@ def test_the_kl_penalty_pulls_towards_the_reference_until_it_is_reset(tiny_model
         assert (weights(learner)[name] - tensor).abs().mean() < 1e-5, name
 
 
+def test_the_first_update_in_half_precision_is_the_same_for_all_zero_stages(tiny_model):
+    moves = []
+    for zero_stage in (0, 1):
+        recipe = LearnerRecipe(lr=1e-2, zero_stage=zero_stage)
+        learner = Learner(
+            tiny_model, ModelRecipe(dtype="bfloat16"), recipe, ObjectiveRecipe(), TEMPERATURE, max_tokens=64
+        )
+        before = weights(learner)
+        learner.update(trajectories())
+        after = weights(learner)
+        moves.append(sum(float((after[name] - before[name]).float().abs().sum()) for name in before))
+    assert moves[0] == pytest.approx(moves[1], rel=0.02)
+
+
 def test_an_entropy_bonus_raises_entropy(tiny_model):
     items = [replace(item, advantage=0.0) for item in trajectories(8)]
     learner = learner_of(tiny_model, ObjectiveRecipe(entropy_bonus=1.0, mastered="never"), lr=1e-3)

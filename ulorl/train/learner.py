@@ -83,6 +83,9 @@ class Learner:
             model_parameters=policy.parameters(),
             config=deepspeed_config(learner, model.dtype),
         )
+        # DeepSpeed's bf16 optimizer without ZeRO takes a step with zero gradients to allocate its state, which AdamW
+        # counts: its first real update would be too small.
+        self.engine.basic_optimizer.state.clear()
         self.engine.train()
         # In float32 without ZeRO, DeepSpeed averages gradients inside step() and keeps no norm: both are done here.
         self._plain = learner.zero_stage == 0 and model.dtype == "float32"
