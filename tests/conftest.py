@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tiny_model import make_tiny_model
 
 from ulorl.engine.base import Engine
+
+# The same examples in every run; `--hypothesis-profile default` looks for new ones.
+settings.register_profile("reproducible", derandomize=True, deadline=None)
+settings.load_profile("reproducible")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as Xml
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from report_run import metrics
 
@@ -37,6 +37,7 @@ def test_only_markup_is_not_escaped():
 
 
 @given(FINITE, FINITE)
+@example(0.0, -5e-324)
 def test_ticks_enclose_the_data_and_are_few(one, other):
     low, high = sorted((one, other))
     found = ticks(low, high)

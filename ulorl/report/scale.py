@@ -11,7 +11,7 @@ Point = tuple[float, float]
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers (1, 2 or 5 times a power of ten) from below ``low`` to above ``high``, about ``most`` of them."""
     if high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-300):
-        high = low + (abs(low) or 1.0)
+        high = low + (abs(low) if abs(low) > 1e-290 else 1.0)
     raw = (high - low) / max(1, most - 1)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
