@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from scripted_engine import Letters, Scripted
 
 from ulorl.curate.ask import kind_of_reply, kind_prompt, read_kinds
 from ulorl.curate.kinds import classify, kinds
@@ -17,44 +18,10 @@ from ulorl.curate.reader import Reader
 from ulorl.curate.reword import proposal, reference_value, reword, rewording_prompt
 from ulorl.curate.rewrite import rewrite
 from ulorl.curate.stage import curate
-from ulorl.engine.base import Generation
 from ulorl.errors import UserError
 from ulorl.problem import Problem
 from ulorl.recipe import CurateRecipe, DataRecipe, DifficultyRecipe, EngineRecipe, ReaderRecipe, Recipe
 from ulorl.verify.verdict import Item, Verdict
-
-
-class Letters:
-    """Prompter whose tokens are code points."""
-
-    def encode(self, problem: str) -> tuple[int, ...]:
-        return tuple(map(ord, problem))
-
-    def decode(self, ids: tuple[int, ...]) -> str:
-        return "".join(map(chr, ids))
-
-
-class Scripted:
-    """An engine that answers each prompt by a function; a reply longer than asked for is cut."""
-
-    name = "fake"
-    policy_version = 0
-    max_model_len = 20_000
-
-    def __init__(self, reply: Callable[[str], str]) -> None:
-        self.reply, self.asked = reply, list[str]()
-
-    def generate(self, requests: Any, on_done: Any = None) -> list[Generation]:
-        made = []
-        for request in requests:
-            prompt = "".join(map(chr, request.prompt_ids))
-            self.asked.append(prompt)
-            ids = tuple(map(ord, self.reply(prompt)))
-            finish = "stop" if len(ids) <= request.max_tokens else "length"
-            made.append(Generation(request.id, ids[: request.max_tokens], (0.0,) * len(ids), finish, 0))  # type: ignore[arg-type]
-            if on_done:
-                on_done(made[-1])
-        return made
 
 
 class Boxes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from scripted_engine import Letters, Scripted
 
 from ulorl.curate.ballots import Ballot, Ballots, text_key
 from ulorl.curate.consensus import Consensus, Finding
@@ -18,7 +19,6 @@ from ulorl.curate.earlier import EarlierSamples
 from ulorl.curate.references import references
 from ulorl.curate.stage import curate
 from ulorl.curate.votes import ask_voter
-from ulorl.engine.base import Generation
 from ulorl.errors import UserError
 from ulorl.problem import Problem
 from ulorl.recipe import ConsensusRecipe, CurateRecipe, DataRecipe, EngineRecipe, ModelRecipe, Recipe, VerifyRecipe
@@ -185,41 +185,6 @@ def test_files_of_samples(tmp_path: Path) -> None:
             (tmp_path / name).write_text(data)
         with pytest.raises(UserError, match=told):
             list(EarlierSamples((str(tmp_path / name),), boxed, {}))
-
-
-class Letters:
-    """Prompter whose tokens are code points."""
-
-    def encode(self, problem: str) -> tuple[int, ...]:
-        return tuple(map(ord, problem))
-
-    def decode(self, ids: tuple[int, ...]) -> str:
-        return "".join(map(chr, ids))
-
-
-class Scripted:
-    """An engine that answers each prompt by a function."""
-
-    name = "fake"
-    policy_version = 0
-    max_model_len = 5000
-
-    def __init__(self, reply: Callable[[str], str]) -> None:
-        self.reply, self.asked = reply, list[str]()
-
-    def generate(self, requests: Any, on_done: Any = None) -> list[Generation]:
-        made = []
-        for request in requests:
-            prompt = "".join(map(chr, request.prompt_ids))
-            self.asked.append(prompt)
-            ids = tuple(map(ord, self.reply(prompt)))
-            made.append(Generation(request.id, ids, (0.0,) * len(ids), "stop", 0))
-            if on_done:
-                on_done(made[-1])
-        return made
-
-    def close(self) -> None:
-        pass
 
 
 def test_a_voter_is_asked_once_about_a_text_and_keeps_its_samples(tmp_path: Path, verifier: Verifier) -> None:

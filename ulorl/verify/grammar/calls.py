@@ -19,8 +19,6 @@ from ulorl.verify.grammar.vocabulary import BRACKETS, FUNCTIONS, GREEK, INVERSES
 if TYPE_CHECKING:
     from ulorl.verify.grammar.primaries import Primaries
 
-_UNCLEAR_AFTER_ARGUMENT = frozenset({"/", "(", "|", "frac", "sqrt", "surd", "lvert"})
-
 
 def call_function(parser: Primaries, spelling: str) -> Expression:
     """The application whose name was just taken."""

@@ -253,8 +253,3 @@ def _plus_minus(tokens: Sequence[Token], signs: Sequence[int]) -> Value:
     if len(signs) == 1 or any(tokens[index].text == "mp" for index in signs):
         return tied
     return Alternatives((Listing(tuple(chosen(choice) for choice in product((True, False), repeat=len(signs)))), tied))
-
-
-def is_point_group(value: Value) -> bool:
-    """Whether ``value`` is a tuple rather than a set."""
-    return isinstance(value, Group) and value.opening != "{"
