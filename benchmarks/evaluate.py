@@ -1,6 +1,7 @@
 """Do the intervals cover, does the gate raise false alarms, does it find losses? And the published numbers, re-scored.
 
     python benchmarks/evaluate.py                        # simulation on 30 problems x 32 samples
+    python benchmarks/evaluate.py --intervals            # the coverage of intervals alone
     python benchmarks/evaluate.py --data shared/data     # also responses with published scores, and throughput
 
 Simulated problems have success probabilities from a distribution of difficulties; samples are drawn from those.
@@ -53,13 +54,15 @@ def coverage(draw: Draw, k: int, repetitions: int, rng: np.random.Generator) -> 
     """Shares of repetitions in which the intervals of pass@k cover: for these problems, for problems like these."""
     population = float(np.mean(1 - (1 - draw(rng, 400_000)) ** k))
     fixed_P = draw(rng, PROBLEMS)
+    truth = float(np.mean(1 - (1 - fixed_P) ** k))
+    each = counted(np.arange(SAMPLES + 1))  # values by the number of right samples
+    values, variances = pass_at_k(each, k), sampling_variance(each, k)
     these = like_these = 0
     for _ in range(repetitions):
-        counts = counted(rng.binomial(SAMPLES, fixed_P))
-        truth = float(np.mean(1 - (1 - fixed_P) ** k))
-        these += covers(these_problems(pass_at_k(counts, k), sampling_variance(counts, k)), truth)
-        counts = counted(rng.binomial(SAMPLES, draw(rng, PROBLEMS)))
-        like_these += covers(problems_like_these(pass_at_k(counts, k)), population)
+        correct_P = rng.binomial(SAMPLES, fixed_P)
+        these += covers(these_problems(values[correct_P], variances[correct_P]), truth)
+        values_P = values[rng.binomial(SAMPLES, draw(rng, PROBLEMS))]
+        like_these += covers(problems_like_these(values_P, step=k / SAMPLES), population)
     return these / repetitions, like_these / repetitions
 
 
@@ -120,30 +123,33 @@ def difference_coverage(draw: Draw, repetitions: int, rng: np.random.Generator) 
     spread = rng.normal(0, 0.5, len(large))
     odds = np.log(np.clip(large, 1e-9, 1 - 1e-9) / np.clip(1 - large, 1e-9, 1))
     population = float(np.mean(1 / (1 + np.exp(-(odds + spread - 0.5)))) - large.mean())
+    variances = sampling_variance(counted(np.arange(SAMPLES + 1)), 1)
     these = like_these = 0
     for _ in range(repetitions):
-        counts = [counted(rng.binomial(SAMPLES, p)) for p in (fixed_P, moved_P)]
-        variances_P = sampling_variance(counts[0], 1) + sampling_variance(counts[1], 1)
-        interval = these_problems_difference(avg_at_n(counts[0]), avg_at_n(counts[1]), variances_P)
+        before_P, after_P = (rng.binomial(SAMPLES, p) for p in (fixed_P, moved_P))
+        variances_P = variances[before_P] + variances[after_P]
+        interval = these_problems_difference(before_P / SAMPLES, after_P / SAMPLES, variances_P)
         these += covers(interval, float(np.mean(moved_P - fixed_P)))
         chance_P = draw(rng, PROBLEMS)
         odds_P = np.log(np.clip(chance_P, 1e-9, 1 - 1e-9) / np.clip(1 - chance_P, 1e-9, 1))
         after_P = 1 / (1 + np.exp(-(odds_P + rng.normal(0, 0.5, PROBLEMS) - 0.5)))
-        values = [rng.binomial(SAMPLES, p) / SAMPLES for p in (chance_P, after_P)]
-        like_these += covers(paired_difference(*values).interval, population)
+        one_P, other_P = (rng.binomial(SAMPLES, p) / SAMPLES for p in (chance_P, after_P))
+        like_these += covers(paired_difference(one_P, other_P, step=1 / SAMPLES).interval, population)
     return these / repetitions, like_these / repetitions
 
 
-def simulate(repetitions: int) -> dict[str, object]:
+def simulate(repetitions: int, intervals_only: bool) -> dict[str, object]:
     rng = np.random.default_rng(0)
     found: dict[str, object] = {"repetitions": repetitions}
     print(f"{PROBLEMS} problems x {SAMPLES} samples, {repetitions} repetitions")
     for name, draw in DIFFICULTIES.items():
-        row = {f"pass@{k}" if k > 1 else "avg": coverage(draw, k, repetitions, rng) for k in (1, 8)}
+        row = {f"pass@{k}" if k > 1 else "avg": coverage(draw, k, repetitions, rng) for k in (1, 8, 16)}
         row["difference"] = difference_coverage(draw, repetitions, rng)
         found[f"coverage, {name}"] = row
         shown = "; ".join(f"{key} {100 * a:.1f} / {100 * b:.1f} %" for key, (a, b) in row.items())
         print(f"coverage, these problems / problems like these, {name}: {shown}")
+    if intervals_only:
+        return found
     for name, draw in DIFFICULTIES.items():
         rates = {n: alarms(draw, "", 0.0, n, repetitions // (n + 1), rng) for n in (1, 3)}
         found[f"false alarms, {name}"] = rates
@@ -200,9 +206,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="directory that holds responses/")
     parser.add_argument("--repetitions", type=int, default=2000)
+    parser.add_argument("--intervals", action="store_true", help="simulate the coverage of intervals alone")
     parser.add_argument("--json", type=Path, help="write the figures here")
     arguments = parser.parse_args()
-    found: dict[str, object] = {"simulation": simulate(arguments.repetitions)}
+    found: dict[str, object] = {"simulation": simulate(arguments.repetitions, arguments.intervals)}
     if arguments.data:
         found["responses"] = rescored(arguments.data)
     if arguments.json:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements" / "cpu.lock"
+COMPILED = ("pycosat==",)
+"""Packages without wheels, which need a C compiler: one data set of puzzles needs this one, so it may be missing."""
 
 
 def run(*command: str, check: bool = True) -> int:
@@ -44,9 +46,12 @@ def main() -> None:
     pins = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
     cpu_torch(python, next(pin for pin in pins if pin.startswith("torch==")))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as rest:
-        rest.write("\n".join(pin for pin in pins if not pin.startswith("torch==")))
+        rest.write("\n".join(pin for pin in pins if not pin.startswith(("torch==", *COMPILED))))
         rest.flush()
         run(python, "-m", "pip", "install", "-qq", "--no-deps", "--requirement", rest.name)
+    for pin in (pin for pin in pins if pin.startswith(COMPILED)):
+        if run(python, "-m", "pip", "install", "-qq", "--no-deps", pin, check=False) != 0:
+            print(f"{pin} does not build here (a C compiler is needed); going on without it", flush=True)
     run(python, "-m", "pip", "install", "-qq", "--no-deps", "--editable", str(ROOT))
 
 

@@ -5,25 +5,28 @@ from __future__ import annotations
 import json
 import os
 import random
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ulorl.curate.candidates import candidate_pairs
+from ulorl.curate.candidates import WINDOW, candidate_pairs, nearest
 from ulorl.curate.contamination import contamination
 from ulorl.curate.duplicates import duplicates
 from ulorl.curate.equivalence import same_answer
 from ulorl.curate.features import Features, exact_key, features, jaccard
+from ulorl.curate.number_keys import number_keys
 from ulorl.curate.questions import same_question
 from ulorl.curate.references import references
 from ulorl.curate.restated import restated
-from ulorl.curate.signatures import signatures
+from ulorl.curate.signatures import BANDS, Ragged, signatures
 from ulorl.problem import Problem
 from ulorl.recipe import CurateRecipe, VerifyRecipe
 from ulorl.verify import Verifier
 
+LETTERS = ["".join(letters) for letters in product("bcdfghjk", "aeiou", "lmnpr")]
 SHARED = Path(os.environ.get("ULORL_SHARED", Path(__file__).parents[2] / "shared"))
 LONG = "A train leaves Paris at 9 with 120 passengers and reaches Lyon after 3 hours. How many seats of 150 are free?"
 
@@ -235,6 +238,40 @@ def test_candidates_against_all_pairs() -> None:
     for left, right, words, numbers in zip(pairs.left, pairs.right, pairs.words, pairs.numbers, strict=True):
         assert words == pytest.approx(jaccard(rows[left].words, rows[right].words))
         assert numbers == pytest.approx(jaccard(rows[left].numbers, rows[right].numbers))
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3, 0.5, 0.8, 1.0])
+def test_similar_number_sets_share_a_key(least: float) -> None:
+    draw = random.Random(1)
+    sets: list[frozenset[str]] = []
+    for _ in range(120):
+        base = [str(int(2 / (1 - draw.random()))) for _ in range(draw.choice([0, 1, 2, 3, 4, 5, 9, 40, 70]))]
+        sets += [frozenset(base), frozenset(base[draw.randrange(len(base) // 4 + 1) :]), frozenset([*base, "7"])]
+    rows, keys = number_keys(Ragged.of_sets(sets), np.arange(len(sets)), least)
+    of_row: dict[int, set[int]] = {at: set() for at in range(len(sets))}
+    for at, key in zip(rows.tolist(), keys.tolist(), strict=True):
+        of_row[at].add(key)
+    for left, right in combinations(range(len(sets)), 2):
+        if jaccard(sets[left], sets[right]) >= least:
+            assert of_row[left] & of_row[right], (sets[left], sets[right])
+
+
+def test_crowded_groups_are_cut_and_counted() -> None:
+    problems = [
+        row(str(at), f"Solve the puzzle of kind {at} with the {letter} box") for at, letter in enumerate(LETTERS)
+    ]
+    every = signatures([replace(one, problem=one.problem.replace(one.id, "")) for one in problems])
+    pairs = candidate_pairs(every, np.arange(len(problems)), 0.5, 0.8)
+    assert pairs.skipped > 0
+    assert len(pairs.left) <= BANDS * WINDOW * len(problems)
+    rank = np.arange(len(problems))[::-1]
+    few = nearest(pairs, rank, 3)
+    worse = np.where(rank[few.left] < rank[few.right], few.right, few.left)
+    assert np.bincount(worse).max() == 3
+    assert few.skipped == pairs.skipped + len(pairs.left) - len(few.left)
+    for at in set(worse.tolist()):
+        is_worse = np.where(rank[pairs.left] < rank[pairs.right], pairs.right, pairs.left) == at
+        assert sorted(few.words[worse == at]) == sorted(pairs.words[is_worse])[-3:]
 
 
 def test_near_duplicates_on_labelled_pairs() -> None:

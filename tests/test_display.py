@@ -177,6 +177,44 @@ def test_the_panel_shows_where_the_run_stands() -> None:
     assert "[red]a checkpoint[/nothing]" in stream.getvalue()
 
 
+SAMPLES = ["right: reward 1, 12 tokens, 1 segment, answer [red]4[/] (exact)", "  response  [bold]no markup[/nothing]"]
+
+
+def test_samples_are_shown_at_every_step_where_they_are_asked_for() -> None:
+    for watch in (True, False):
+        stream, clock = io.StringIO(), Clock()
+        display = PlainDisplay(["train"], stream, clock, watch=watch)
+        display.stage("train")
+        for step in (1, 2):
+            display.step(step, 9, {})
+            display.samples(step, SAMPLES)
+        display.samples(3, [])
+        lines = stream.getvalue().splitlines()
+        assert [line for line in lines if line in SAMPLES] == SAMPLES * 2 * watch
+        assert sum("samples of step" in line for line in lines) == 2 * watch
+
+
+def test_samples_lie_under_the_panel_until_the_next_step() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=90, color_system=None)
+    display = LiveDisplay(["curate", "train"], console, Clock(), watch=True)
+    display.stage("train")
+    display.samples(1, ["of step 1"])
+    display.samples(2, SAMPLES)
+    with console.capture() as capture:
+        console.print(display.render())
+    display.stage("curate")
+    with console.capture() as later:
+        console.print(display.render())
+    display.close()
+    shown = capture.get()
+    assert "of step 1" not in shown
+    assert (
+        shown.index("╰") < shown.index("samples of step 2") < shown.index("[red]4[/]") < shown.index("[bold]no markup")
+    )
+    assert "samples of step" not in later.get()
+
+
 def test_without_a_terminal_standard_output_stays_empty(capsys: pytest.CaptureFixture[str]) -> None:
     with open_display(["curate"]) as display:
         display.stage("curate")

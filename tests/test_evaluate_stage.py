@@ -244,7 +244,6 @@ def test_comparison_is_paired_and_names_gains_and_losses(tmp_path):
     assert average["before"] == pytest.approx(7 / 12)
     assert average["difference"] == pytest.approx((0 + 3 / 4 - 3 / 4) / 3, abs=1e-12)
     assert average["interval"][0] < 0 < average["interval"][1]
-    assert average["detectable"] > 0
     assert one["measures"]["pass@2"]["after"] == pytest.approx((5 / 6 + 1 + 3 / 6) / 3)
     assert average["these_problems"][0] < 0 < average["these_problems"][1]
     decision = comparison["decision"]

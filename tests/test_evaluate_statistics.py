@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from ulorl.evaluate.estimators import ProblemCounts, pass_at_k, sampling_variance
 from ulorl.evaluate.statistics import (
@@ -59,25 +59,53 @@ def test_coverage_of_both_intervals_and_of_the_naive_one():
     assert naive / repetitions < 0.6
 
 
-def test_coverage_of_pass_at_8_whose_values_crowd_near_one():
+@pytest.mark.parametrize(
+    ("difficulties", "k"), [((0.7, 1.0), 8), ((0.25, 0.25), 8), ((4.0, 4.0), 4), ((4.0, 4.0), 8), ((0.7, 1.0), 16)]
+)
+def test_coverage_of_pass_at_k_whose_values_crowd_near_one(difficulties, k):
     rng = np.random.default_rng(5)
-    mean = float(np.mean(1 - (1 - rng.beta(0.7, 1.0, 200_000)) ** 8))
-    repetitions, student, ours = 600, 0, 0
+    mean = float(np.mean(1 - (1 - rng.beta(*difficulties, 200_000)) ** k))
+    by_correct = pass_at_k([ProblemCounts(str(c), SAMPLES, c) for c in range(SAMPLES + 1)], k)
+    repetitions, student, ours = 1500, 0, 0
+    t = stats.t.ppf(0.975, PROBLEMS - 1)
     for _ in range(repetitions):
-        correct_P = rng.binomial(SAMPLES, rng.beta(0.7, 1.0, PROBLEMS))
-        values_P = pass_at_k([ProblemCounts(str(i), SAMPLES, int(c)) for i, c in enumerate(correct_P)], 8)
-        ours += covered(problems_like_these(values_P), mean)
-        low, high = stats.t.interval(0.95, PROBLEMS - 1, loc=values_P.mean(), scale=stats.sem(values_P))
-        student += low <= mean <= high
-    assert student / repetitions < 0.94
-    assert 0.94 < ours / repetitions < 0.99
+        values_P = by_correct[rng.binomial(SAMPLES, rng.beta(*difficulties, PROBLEMS))]
+        interval = problems_like_these(values_P, step=k / SAMPLES)
+        ours += interval is not None and covered(interval, mean)
+        student += abs(values_P.mean() - mean) <= t * stats.sem(values_P)
+    assert student < ours
+    assert abs(ours / repetitions - 0.95) < 0.02
 
 
-def test_the_correction_widens_towards_the_tail():
-    values_P = np.array([1.0] * 27 + [0.9, 0.5, 0.1])
+def test_the_interval_inverts_the_score_test_of_as_many_trials_as_have_its_variance():
+    values_P = np.array([0.1, 0.5, 0.4, 0.8, 0.0, 1.0])
+    mean, t = values_P.mean(), stats.t.ppf(0.975, 5)
+    trials = mean * (1 - mean) / stats.sem(values_P) ** 2
+
+    def score(p: float) -> float:
+        return (mean - p) ** 2 - t**2 * p * (1 - p) / trials
+
     interval = problems_like_these(values_P)
-    low, high = stats.t.interval(0.95, 29, loc=values_P.mean(), scale=stats.sem(values_P))
-    assert interval.low < low < values_P.mean() < interval.high < high
+    assert interval.low == pytest.approx(optimize.brentq(score, 1e-9, mean), rel=1e-6)
+    assert interval.high == pytest.approx(optimize.brentq(score, mean, 1 - 1e-9), rel=1e-6)
+    assert interval.population == "problems like these"
+    assert these_problems(values_P, np.full(6, 0.01)).population == "these problems"
+
+
+def test_intervals_are_wider_towards_the_tail_by_the_step_of_a_value():
+    values_P = np.array([1.0] * 27 + [0.9, 0.5, 0.1])
+    narrow, wide = problems_like_these(values_P), problems_like_these(values_P, step=0.25)
+    skewness = stats.skew(values_P)
+    assert skewness < -1 and wide.high == narrow.high
+    assert narrow.low - wide.low == pytest.approx(0.5 * -skewness * 0.25 / 30)
+    both = [paired_difference(np.zeros(30), values_P, step=step).interval for step in (0.0, 0.25)]
+    assert (both[0].low, both[0].high) == pytest.approx(
+        stats.t.interval(0.95, 29, loc=values_P.mean(), scale=stats.sem(values_P))
+    )
+    error = math.sqrt(values_P.var(ddof=1) / 30 + 0.5 * (0.25 / 30) ** 2)  # as if half a problem more had changed
+    assert both[1].high == pytest.approx(values_P.mean() + stats.t.ppf(0.975, 29) * error)
+    margin = stats.t.ppf(0.975, 29) * error + 0.5 * -skewness * 0.25 / 30
+    assert both[1].low == pytest.approx(values_P.mean() - margin)
 
 
 def test_difference_on_these_very_problems_covers():
@@ -113,36 +141,12 @@ def test_paired_difference_covers_finds_and_raises_no_false_alarm():
     assert found / repetitions > 0.9
 
 
-def test_a_true_difference_of_the_detectable_size_is_found_in_about_80_percent():
-    rng = np.random.default_rng(2)
-    spread, problems = 0.2, 50
-    error = spread / math.sqrt(problems)
-    detectable = (t_quantile(0.975, problems - 1) + t_quantile(0.8, problems - 1)) * error
-    found = [
-        paired_difference(np.zeros(problems), rng.normal(detectable, spread, problems)).interval.low > 0
-        for _ in range(1000)
-    ]
-    assert abs(np.mean(found) - 0.8) < 0.04
-    one = paired_difference(np.zeros(3), np.array([0.1, 0.2, 0.3]))
-    assert one.detectable == pytest.approx((t_quantile(0.975, 2) + t_quantile(0.8, 2)) * 0.1 / math.sqrt(3))
-
-
-def test_interval_equals_scipy_and_is_named():
-    values_P = np.array([0.1, 0.5, 0.4, 0.8])
-    interval = problems_like_these(values_P)
-    low, high = stats.t.interval(0.95, 3, loc=values_P.mean(), scale=stats.sem(values_P))
-    assert (interval.low, interval.high) == pytest.approx((max(0.0, low), min(1.0, high)))
-    assert interval.population == "problems like these"
-    assert these_problems(values_P, np.full(4, 0.01)).population == "these problems"
-
-
 def test_what_cannot_be_known_is_none():
     assert problems_like_these(np.array([0.5])) is None
     assert these_problems(np.array([0.5, 0.2]), np.array([0.1, np.nan])) is None
     assert problems_like_these(np.ones(30)) is None
     assert these_problems(np.ones(30), np.zeros(30)) is None
     assert paired_difference(np.full(5, 0.1), np.full(5, 0.4)).interval is None
-    alone = paired_difference(np.array([0.5]), np.array([0.7]))
-    assert (alone.interval, alone.detectable) == (None, None)
+    assert paired_difference(np.array([0.5]), np.array([0.7])).interval is None
     with pytest.raises(ValueError, match="same problems"):
         paired_difference(np.array([0.5]), np.array([0.7, 0.1]))

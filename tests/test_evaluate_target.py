@@ -112,3 +112,39 @@ def test_what_cannot_be_stretched_is_refused(model: Path) -> None:
         path.write_text(json.dumps(config | change))
         with pytest.raises(UserError, match=message), stretched(model, 2.0):
             pass
+
+
+def test_one_engine_takes_the_weights_of_models_of_its_shape_and_is_opened_anew_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ulorl.evaluate import opening
+
+    log: list[tuple[str, str]] = []
+
+    class FakeEngine:
+        policy_version = 0
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+            log.append(("open", name))
+
+        def load_weights(self, weights: str, version: int) -> None:
+            log.append(("load", weights))
+            self.policy_version = version
+
+        def close(self) -> None:
+            log.append(("close", self.name))
+
+    places = []
+    for name, hidden in (("base", 8), ("trained", 8), ("larger", 16)):
+        place = tmp_path / name
+        place.mkdir()
+        config = {"hidden_size": hidden, "use_cache": name == "base", "dtype": name}
+        (place / "config.json").write_text(json.dumps(config))
+        places.append(place)
+    monkeypatch.setattr(opening, "open_engine", lambda recipe, place, max_model_len: FakeEngine(place.name))
+    monkeypatch.setattr(opening, "read_weights", lambda place: place.name)
+    with opening.OneEngine() as engines:
+        first, second, third = (engines.on(Recipe(), place) for place in places)
+    assert first is second and first is not third
+    assert log == [("open", "base"), ("load", "trained"), ("close", "base"), ("open", "larger"), ("close", "larger")]

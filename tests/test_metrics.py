@@ -101,8 +101,8 @@ def test_numbers_come_back_exactly(tmp_path: Path) -> None:
 
 def test_an_undocumented_name_or_a_step_back_is_our_own_mistake(tmp_path: Path) -> None:
     with MetricsWriter(tmp_path) as writer:
-        with pytest.raises(AssertionError, match="reward/median"):
-            writer.write(1, {"reward/median": 0.0})
+        with pytest.raises(AssertionError, match="length/median"):
+            writer.write(1, {"length/median": 0.0})
         writer.write(2, {})
         with pytest.raises(AssertionError, match="does not follow"):
             writer.write(2, {})
@@ -111,6 +111,7 @@ def test_an_undocumented_name_or_a_step_back_is_our_own_mistake(tmp_path: Path) 
 
 def test_every_metric_has_a_group_and_a_meaning() -> None:
     groups = {"reward", "entropy", "length", "segment", "pool", "objective", "mismatch", "time", "memory"}
+    groups |= {"validation", "reference", "run"}
     assert {name.split("/")[0] for name in METRICS} == groups
     assert all(meaning and "\n" not in meaning for meaning in METRICS.values())
 

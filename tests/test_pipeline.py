@@ -153,6 +153,64 @@ def test_a_killed_training_continues_with_the_same_tokens_and_losses(finished, t
 
 
 @pytest.mark.engine
+def test_updates_from_saved_rollouts_are_those_of_the_run(finished, tmp_path):
+    whole, _ = finished
+    output = tmp_path / "updates"
+    command = ["train", "--from-rollouts", str(whole / "train"), "-o", str(output), *settings(tmp_path)]
+    done = ulorl(*command, "--watch")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "samples of step 1" in done.stderr
+    assert "reward 1, " in done.stderr
+    for one, other in zip(metrics(whole / "train"), metrics(output), strict=True):
+        assert other == {name: one[name] for name in other}
+        assert {"reward/mean", "length/mean"} <= other.keys() or "reward/mean" not in one
+        assert {name for name in one if name.startswith(("objective/", "entropy/", "mismatch/"))} <= other.keys()
+    assert weights(output) == weights(whole / "train")
+    assert not (output / "rollouts").exists()
+    assert "goes without" in ulorl(*command, "--rollout-only").stderr
+
+
+@pytest.mark.engine
+def test_rollouts_without_updates_begin_as_the_run_does(finished, tmp_path):
+    whole, _ = finished
+    output = tmp_path / "rollouts"
+    command = ["train", "--rollout-only", "--problems", str(whole / "curate"), "-o", str(output)]
+    done = ulorl(*command, *settings(tmp_path, **{"train.steps": "3"}), "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert set(json.loads(done.stdout)) == {"directory", "rollouts"}
+    first, *later = (pq.read_table(output / f"rollouts/step_{step:06d}.parquet") for step in (1, 2, 3))
+    assert first.equals(pq.read_table(whole / "train" / "rollouts/step_000001.parquet"))
+    assert {version for table in later for row in table["segment_versions"].to_pylist() for version in row} == {0}
+    counts = json.loads((output / "manifest.json").read_text())["counts"]
+    assert counts["samples"] == sum(table.num_rows for table in (first, *later)) > 0
+    assert not any("objective/loss" in line for line in metrics(output))
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+def test_a_run_is_trained_for_longer(finished, tmp_path):
+    whole, _ = finished
+    output = tmp_path / "longer"
+    command = ["train", "--problems", str(whole / "curate"), "-o", str(output)]
+    done = ulorl(*command, *settings(tmp_path, **{"train.steps": "5"}))
+    assert done.returncode == 0, done.stderr[-3000:]
+    done = ulorl(*command, *settings(tmp_path))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "resuming after step 4 of 6" in done.stderr
+    assert metrics(output) == metrics(whole / "train")
+    assert weights(output) == weights(whole / "train")
+    manifests = [json.loads((path / "manifest.json").read_text()) for path in (output, whole / "train")]
+    assert [manifest["config"] for manifest in manifests[:1]] == [manifests[1]["config"]]
+    again = ulorl(*command, *settings(tmp_path, **{"train.steps": "3"}))
+    assert again.returncode == 2
+    assert "train.steps: 6 -> 3" in again.stderr
+
+
+def weights(directory: Path) -> bytes:
+    return (directory / "model" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.engine
 def test_two_processes_sample_what_one_samples_also_after_one_of_them_was_lost(finished, tmp_path):
     whole, _ = finished
     output = tmp_path / "two"

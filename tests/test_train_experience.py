@@ -14,8 +14,9 @@ from ulorl.train.checkpoint import pool_groups, pool_table
 from ulorl.train.experience import accepted, histogram, take
 from ulorl.train.loop import Trainer
 from ulorl.train.pool import Group, Sample, UnfinishedPool
-from ulorl.train.stage import exhaustion
-from ulorl.train.step_metrics import rollout_table, step_metrics
+from ulorl.train.record import exhaustion
+from ulorl.train.replay import rollout_table
+from ulorl.train.step_metrics import step_metrics
 from ulorl.verify import Verdict, Verifier
 
 

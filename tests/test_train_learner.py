@@ -1,18 +1,22 @@
 """The DeepSpeed update on the tiny model: against a plain computation, and independent of how it is cut."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from ulorl.engine.base import Generation
+from ulorl.problem import Problem
 from ulorl.recipe import ModelRecipe
 from ulorl.recipe_train import LearnerRecipe, ObjectiveRecipe
 from ulorl.train.advantage import advantages as group_advantages
-from ulorl.train.batch import Trajectory, split
+from ulorl.train.batch import Trajectory, split, trajectory
 from ulorl.train.checkpoint import TrainerState, checkpoints, load_checkpoint, save_checkpoint
 from ulorl.train.learner import Learner
+from ulorl.train.pool import Group, Sample, UnfinishedPool
 
 pytestmark = pytest.mark.engine
 TEMPERATURE = 0.8
@@ -38,9 +42,9 @@ def trajectories(count=12, seed=0):
     ]
 
 
-def learner_of(model, objective=ObjectiveRecipe(), **settings):
+def learner_of(model, objective=ObjectiveRecipe(), updates=0, **settings):
     recipe = LearnerRecipe(**{"lr": 1e-3, "max_grad_norm": 0.5} | settings)
-    return Learner(model, ModelRecipe(), recipe, objective, TEMPERATURE, max_tokens=64)
+    return Learner(model, ModelRecipe(), recipe, objective, TEMPERATURE, max_tokens=64, planned_updates=updates)
 
 
 def weights(learner):
@@ -90,6 +94,8 @@ def test_loss_gradient_and_entropy_equal_the_plain_computation(tiny_model, mask)
     "settings",
     [
         {"micro_batch_tokens": 60},
+        {"packing": "never"},
+        {"packing": "never", "micro_batch_tokens": 60},
         {"zero_stage": 1},
         {"zero_stage": 2, "micro_batch_tokens": 200},
         {"zero_stage": 3},
@@ -106,6 +112,35 @@ def test_the_update_does_not_depend_on_how_it_is_computed(tiny_model, settings):
     for name, tensor in weights(plain).items():
         # AdamW's first steps are lr * sign(gradient): near-zero gradients may flip between orders of summation.
         assert (weights(other)[name] - tensor).abs().mean() < 1e-5, name
+
+
+def through_the_pool(items, pieces):
+    """The trajectories of ``items`` after they grew in the pool by so many segments under one policy."""
+    pool = UnfinishedPool(max_tokens=64)
+    for number, item in enumerate(items):
+        group = Group(number, Problem(str(number), "", ""), item.prompt_ids, [Sample(0, 0)], born_step=1)
+        pool.add([group])
+        (sample,) = group.samples
+        bounds = sorted({len(item.token_ids) * piece // pieces for piece in range(pieces + 1)})
+        for step, (start, end) in enumerate(pairwise(bounds), 1):
+            reason = "stop" if end == len(item.token_ids) else "length"
+            segment = Generation("", item.token_ids[start:end], item.logprobs[start:end], reason, policy_version=0)
+            pool.extend(group, sample, segment, step)
+        sample.reward = item.reward
+    return [
+        trajectory(group, group.samples[0], item.advantage)
+        for group, item in zip(pool.groups.values(), items, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("ratio", ["pois", "sais"])
+def test_one_segment_or_several_are_the_same_update_while_the_policy_is_the_same(tiny_model, ratio):
+    items = trajectories(8)
+    objective = ObjectiveRecipe(ratio=ratio, tau=0.02, sigma=100.0)
+    one, several = through_the_pool(items, 1), through_the_pool(items, 4)
+    assert one == several
+    found = [learner_of(tiny_model, objective).update(grown).metrics() for grown in (one, several)]
+    assert found[0] == found[1] == learner_of(tiny_model, objective).update(items).metrics()
 
 
 def test_batch_scope_uses_one_entropy_for_all(tiny_model):

@@ -168,13 +168,14 @@ def test_the_prompt_stream_visits_every_problem_once_an_epoch_and_resumes():
 def test_the_pool_refuses_what_breaks_its_invariants():
     pool = UnfinishedPool(4)
     sample = Sample(0, 1)
-    pool.add([Group(0, PROBLEMS[0], (1,), [sample], 1)])
+    group = Group(0, PROBLEMS[0], (1,), [sample], 1)
+    pool.add([group])
     with pytest.raises(AssertionError, match="budget"):
-        pool.extend(sample, Generation("x", (1,) * 5, (0.0,) * 5, "length", 0), 1)
+        pool.extend(group, sample, Generation("x", (1,) * 5, (0.0,) * 5, "length", 0), 1)
     with pytest.raises(AssertionError, match="budget"):
-        pool.extend(sample, Generation("x", (), (), "stop", 0), 1)
+        pool.extend(group, sample, Generation("x", (), (), "stop", 0), 1)
     with pytest.raises(AssertionError, match="twice"):
         pool.add([Group(0, PROBLEMS[0], (1,), [], 1)])
-    pool.extend(sample, Generation("x", (1,), (0.0,), "stop", 0), 1)
+    pool.extend(group, sample, Generation("x", (1,), (0.0,), "stop", 0), 1)
     with pytest.raises(AssertionError, match="cannot grow"):
-        pool.extend(sample, Generation("x", (1,), (0.0,), "stop", 0), 2)
+        pool.extend(group, sample, Generation("x", (1,), (0.0,), "stop", 0), 2)

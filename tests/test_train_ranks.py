@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from ports import free_port
-from ranks_worker import FIGURES, cases
+from ranks_worker import FIGURES, PLAIN, RESUMED, SAME, cases
 from test_train_experience import trainer_of
 from test_train_learner import trajectories
 
@@ -21,8 +21,9 @@ from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe
 from ulorl.train.batch import micro_batches
 from ulorl.train.figures import combine, largest, mean, same, total
 from ulorl.train.ranks import Ranks, open_ranks
+from ulorl.train.record import exhaustion
 from ulorl.train.share import EMPTY, Head, deal, share
-from ulorl.train.stage import check_processes, exhaustion
+from ulorl.train.stage import check_processes
 from ulorl.train.step_metrics import step_metrics
 
 WORKER, LOST = Path(__file__).with_name("ranks_worker.py"), Path(__file__).with_name("lost_rank_worker.py")
@@ -233,45 +234,89 @@ def start(world, *arguments):
     ]  # fmt: skip
 
 
+def updates_of(world, model, directory, *names):
+    """What the worker found with so many processes, by case: all, or those named."""
+    processes = start(world, WORKER, model, directory / f"{world}.pt", *names)
+    output = [process.communicate(timeout=400)[0] for process in processes]
+    assert all(process.returncode == 0 for process in processes), "\n".join(output)[-3000:]
+    return torch.load(directory / f"{world}.pt")
+
+
 @pytest.fixture(scope="module")
 def updates(tiny_model, tmp_path_factory):
-    """The worker's figures and weights with one process and with two."""
-    directory, found = tmp_path_factory.mktemp("updates"), {}
-    for world in (1, 2):
-        processes = start(world, WORKER, tiny_model, directory / f"{world}.pt")
-        output = [process.communicate(timeout=400)[0] for process in processes]
-        assert all(process.returncode == 0 for process in processes), "\n".join(output)[-3000:]
-        found[world] = torch.load(directory / f"{world}.pt")
-    return found
+    """The worker's figures, gradients and weights with one process and with two."""
+    directory = tmp_path_factory.mktemp("updates")
+    return {world: updates_of(world, tiny_model, directory) for world in (1, 2)}
+
+
+def precision(case):
+    return 1e-4 if case.startswith("several") else 1e-5
+
+
+def same_update(found, expected, rel=1e-5):
+    """Loss, figures and gradient. Several updates may differ more: AdamW moves weights by their gradients' signs."""
+    for one, other in zip(found["steps"], expected["steps"], strict=True):
+        assert one == pytest.approx(other, rel=rel, abs=1e-5)
+    for name, gradient in expected["gradient"].items():
+        assert (found["gradient"][name] - gradient).abs().max() <= rel * gradient.abs().max(), name
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("case", [name for name, *_ in cases()])
+@pytest.mark.parametrize("case", [case.name for case in SAME])
+@pytest.mark.parametrize("world", [1, 2])
+def test_loss_and_gradient_do_not_depend_on_how_they_are_computed(updates, case, world):
+    same_update(updates[world][case], updates[1][PLAIN])
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", [case.name for case in cases() if case.dtype == "float32"])
 def test_two_processes_update_as_one_does(updates, case):
     alone, two = updates[1][case], updates[2][case]
-    for one, other in zip(alone["steps"], two["steps"], strict=True):
-        for figure in FIGURES:
-            assert other[figure] == pytest.approx(one[figure], rel=1e-5, abs=1e-5), figure
+    same_update(two, alone, precision(case))
+    assert alone["steps"][0].keys() == set(FIGURES)
     for name, tensor in alone["weights"].items():
         # AdamW's first steps are lr * sign(gradient): near-zero gradients may flip between orders of summation.
         assert (two["weights"][name] - tensor).abs().mean() < 1e-6, name
 
 
 @pytest.mark.engine
-def test_an_update_does_not_depend_on_the_zero_stage_in_two_processes(updates):
-    for stage in (1, 2, 3):
-        for one, other in zip(updates[1]["zero 0"]["steps"], updates[2][f"zero {stage}"]["steps"], strict=True):
-            assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
+@pytest.mark.parametrize("case", [case.name for case in cases() if case.dtype == "bfloat16"])
+def test_two_processes_update_as_one_does_in_half_precision(updates, case):
+    for one, other in zip(updates[1][case]["steps"], updates[2][case]["steps"], strict=True):
+        assert other == pytest.approx(one, rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("stage", [1, 3])
-def test_two_processes_continue_from_their_checkpoint(updates, stage):
-    went_on, resumed = updates[2][f"resumed, zero {stage}"]
+def test_several_updates_do_not_depend_on_how_they_are_computed(updates):
+    for world in (1, 2):
+        for case in ("several updates", "several updates, shared"):
+            same_update(updates[world][case], updates[1]["several updates, padded"], precision(case))
+
+
+@pytest.mark.engine
+def test_attention_with_divided_heads_is_that_of_the_whole_row(updates):
+    assert set(updates[2]["attention"]) == {(4, 4), (4, 2), (8, 4), (4, 1), (12, 4)}
+    assert max(updates[2]["attention"].values()) < 1e-12
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+def test_two_pairs_of_processes_that_share_rows_update_as_one_process(updates, tiny_model, tmp_path):
+    names = ["shared, zero 0", "shared, zero 2", "shared, zero 3", "few, shared", "several updates, shared"]
+    found = updates_of(4, tiny_model, tmp_path, *names)
+    assert found.keys() >= set(names)
+    assert max(found["attention"].values()) < 1e-12
+    for name in names:
+        same_update(found[name], updates[1][name], precision(name))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", RESUMED)
+def test_two_processes_continue_from_their_checkpoint(updates, case):
+    went_on, resumed = updates[2][f"resumed, {case}"]
     assert resumed == went_on
-    assert went_on["objective/loss"] == pytest.approx(
-        updates[1][f"resumed, zero {stage}"][0]["objective/loss"], abs=1e-5
-    )
+    alone, _ = updates[1][f"resumed, {case.removeprefix('shared, ')}"]
+    assert went_on["objective/loss"] == pytest.approx(alone["objective/loss"], abs=1e-5)
 
 
 @pytest.mark.engine

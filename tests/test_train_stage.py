@@ -7,8 +7,9 @@ from ulorl.problem import Problem
 from ulorl.recipe import ModelRecipe, Recipe, VerifyRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
 from ulorl.train.advice import advice
-from ulorl.train.stage import _warn_when_barren, check_problems
-from ulorl.verify import Verifier
+from ulorl.train.record import warn_when_barren
+from ulorl.train.stage import check_problems
+from ulorl.verify.tasks.scorer import Scorer
 
 
 def test_settings_without_effect_are_named():
@@ -32,7 +33,7 @@ class Characters:
 
 def test_problems_that_cannot_be_trained_on_are_refused_by_name():
     recipe = Recipe(model=ModelRecipe(max_prompt_tokens=10))
-    verifier = Verifier(VerifyRecipe())
+    verifier = Scorer(VerifyRecipe())
     check_problems([Problem("good", "1+1", "2")], Characters(), verifier, recipe)
     with pytest.raises(UserError, match=r"bad.*cannot be verified"):
         check_problems([Problem("bad", "1+1", "\\frac{")], Characters(), verifier, recipe)
@@ -52,8 +53,8 @@ def test_steps_without_anything_to_learn_are_reported_every_tenth_time():
     display, barren = Log(), 0
     values = {"reward/groups_all_right": 0.25, "reward/groups_all_wrong": 0.75}
     for _ in range(25):
-        barren = _warn_when_barren(barren, True, values, display)
+        barren = warn_when_barren(barren, True, values, display)
     assert len(display) == 2
     assert "10 steps" in display[0]
     assert "all right 25%, all wrong 75%" in display[0]
-    assert _warn_when_barren(barren, False, values, display) == 0
+    assert warn_when_barren(barren, False, values, display) == 0

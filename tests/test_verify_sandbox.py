@@ -289,8 +289,8 @@ def test_the_real_worker_is_limited_and_refuses_strings() -> None:
     code = """
 import sys, os, json
 os.dup2(2, 1)
-from ulorl.verify.symbolic import worker
-worker._limit(320)
+from ulorl.verify.symbolic import service, worker
+service.limit(320)
 import resource
 assert resource.getrlimit(resource.RLIMIT_AS)[0] == 320 << 20
 try:
@@ -298,7 +298,7 @@ try:
     raise SystemExit("no memory limit")
 except MemoryError:
     pass
-worker._disarm()
+worker.disarm()
 import sympy
 for attempt in (lambda: sympy.sympify("1+1"), lambda: sympy.Number("7"), lambda: sympy.parse_expr("1"),
                 lambda: sympy.Integer(1) + "2", lambda: sympy.S("x")):
@@ -321,8 +321,8 @@ for attempt in (lambda: os.system("true"), lambda: os.fork(), lambda: open("/tmp
 def test_the_real_worker_ends_one_arithmetic_operation_that_no_signal_handler_could() -> None:
     code = """
 import signal, sys
-from ulorl.verify.symbolic import worker
-worker._limit(320)
+from ulorl.verify.symbolic import service, worker
+service.limit(320)
 signal.setitimer(signal.ITIMER_PROF, 0.3)
 x = (7 ** 3_000_000) ** 3
 """

@@ -159,6 +159,11 @@ def begin(
     return Work(done=False, path=partial, resumed=resumed, final=path, identity=identity, lock=lock)
 
 
+def unfinished(path: Path) -> dict[str, Any] | None:
+    """The identity of the unfinished work on ``path``; None where there is none."""
+    return _read_begun(path.with_name(f"{path.name}.partial"))
+
+
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of the finished artifact that ``path`` is, or lies in; UserError when there is none."""
     found = artifact_of(Path(path))

@@ -29,6 +29,8 @@ from ulorl.cli_options import (
     print_recipe,
 )
 from ulorl.cli_report import report
+from ulorl.cli_tasks import app as tasks_app
+from ulorl.cli_train import train
 from ulorl.cli_verify import app as verify_app
 from ulorl.errors import ReportedError, UserError
 
@@ -40,6 +42,7 @@ app = typer.Typer(
 )
 
 app.add_typer(verify_app, name="verify")
+app.add_typer(tasks_app, name="tasks")
 app.command()(report)
 
 
@@ -114,46 +117,7 @@ def curate(
     print(f"{directory}: problems.parquet, dropped.parquet, funnel.json, funnel.md, card.md")
 
 
-@app.command()
-def train(
-    recipe: RecipePath = None,
-    problems: Annotated[Path | None, typer.Option(help="Curated directory; else that of the recipe's run.")] = None,
-    output: Output = None,
-    nproc: Annotated[int, typer.Option(metavar="N", help="Start N processes on this machine.")] = 0,
-    overrides: Overrides = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-    force: Force = False,
-) -> None:
-    """Segment-rollout reinforcement learning on curated problems; resumes an interrupted run by itself."""
-    from ulorl import pipeline
-    from ulorl.launch import launch, needs_launch
-    from ulorl.process import is_first_process, launched_processes
-    from ulorl.recipe_file import load_recipe
-    from ulorl.report.display import open_display
-
-    resolved = load_recipe(recipe, overrides or [])
-    if dry_run:
-        return print_recipe(resolved, as_json, processes=nproc or launched_processes())
-    curated = problems or pipeline.run_directory(resolved) / "curate"
-    if not (curated / "problems.parquet").is_file():
-        raise UserError(f"train: {curated} holds no problems.parquet; run `ulorl curate INPUT -o {curated}` first")
-    if needs_launch(nproc):
-        return launch(nproc)
-    first = is_first_process()
-    with open_display(["train"], silent=not first) as display, pipeline.model_host(resolved) as host:
-        directory = pipeline.run_train(
-            resolved,
-            output or pipeline.run_directory(resolved) / "train",
-            host,
-            curated,
-            display,
-            force=force,
-        )
-    if first:
-        _print_result({"directory": str(directory), "model": str(directory / "model")}, as_json)
-
-
+app.command()(train)
 app.command("eval")(evaluate)
 app.command()(compare)
 
@@ -208,13 +172,6 @@ def _explain(directories: list[str], row: str, as_json: bool) -> None:
         raise UserError("curate --explain: give the one directory that holds the row")
     story = explain(Path(directories[0]), row)
     return print_json({"id": row, "story": story}) if as_json else print(story)
-
-
-def _print_result(values: dict[str, str], as_json: bool) -> None:
-    if as_json:
-        return print_json(values)
-    for name, value in values.items():
-        print(f"{name}: {value}")
 
 
 def guarded(command: Callable[[], Any]) -> NoReturn:

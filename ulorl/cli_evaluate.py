@@ -1,4 +1,5 @@
-"""``ulorl eval`` and ``ulorl compare``: samples or given responses to estimates, two evaluations to a decision.
+"""``ulorl eval`` and ``ulorl compare``: samples or given responses to estimates, two evaluations to a decision
+(``--boundary``: ``ulorl.cli_boundary``).
 
 Exit codes: 1 for a real loss against a baseline, 2 for what cannot be evaluated; what was finished by then is kept.
 """
@@ -50,6 +51,14 @@ def evaluate(
     min_effect: _MinEffect = None,
     these_problems: _TheseProblems = False,
     junit: _Junit = None,
+    boundary: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--boundary",
+            metavar="BASE TRAINED",
+            help="What TRAINED solves that BASE does not: models, finished evaluations, or files of responses.",
+        ),
+    ] = None,
     output: Output = None,
     recipe: RecipeOption = None,
     overrides: Overrides = None,
@@ -58,15 +67,37 @@ def evaluate(
     force: Force = False,
 ) -> None:
     """Sample a model on benchmarks: avg@n, pass@k, maj@k with intervals. A trained run brings its own recipe."""
+    sampling = {
+        "--bench": bench,
+        "--bench-dir": bench_dir,
+        "--max-tokens": max_tokens,
+        "--yarn": yarn,
+        "--server": server,
+    }
+    if boundary is not None:
+        from ulorl.cli_boundary import Asked, run_boundary
+
+        without = {
+            "MODEL": model,
+            "--responses": responses,
+            "--rescore": rescore,
+            "--baseline": baseline,
+            "--junit": junit,
+            "--min-effect": min_effect,
+            "--these-problems": these_problems,
+        }
+        refuse_used("with --boundary", without)
+        settings = [*(overrides or []), *_sampling(bench_dir, max_tokens, yarn, server)]
+        return run_boundary(
+            *boundary, Asked(settings, sampling, recipe, bench, pass_k, output, dry_run, as_json, force)
+        )
     if bool(model) == (responses is not None):
         raise UserError("eval: give a MODEL, or --responses FILE")
     if junit is not None and baseline is None:
         raise UserError("eval: --junit has no effect without --baseline DIR")
     given = [*(overrides or []), *_gate(min_effect, these_problems)]
     if responses is not None or rescore:
-        for option, used in (("--bench", bench), ("--max-tokens", max_tokens), ("--yarn", yarn), ("--server", server)):
-            if used:
-                raise UserError(f"eval: {option} has no effect where nothing is sampled")
+        refuse_used("where nothing is sampled", sampling)
         if dry_run:
             from ulorl.recipe_file import load_recipe
 
@@ -78,13 +109,10 @@ def evaluate(
         directory, settings = _rescore(Path(model), recipe, given, pass_k, output)
         estimates = None
     else:
-        given += [f"evaluate.max_tokens={max_tokens}"] if max_tokens is not None else []
-        given += [f"evaluate.yarn={float(yarn)}"] if yarn is not None else []
-        given += ['engine.kind="server"', f"engine.url={json.dumps(server)}"] if server else []
-        given += [f"evaluate.bench_dir={json.dumps(bench_dir)}"] if bench_dir else []
+        given += _sampling(bench_dir, max_tokens, yarn, server)
         if pass_k:
             given += _samples(pass_k)
-        settings, place = _resolved(model, recipe, given, bench)
+        settings, place = resolved_recipe(model, recipe, given, bench)
         if dry_run:
             return print_recipe(settings, as_json)
         refuse_launcher("eval")
@@ -94,7 +122,7 @@ def evaluate(
 
         assert directory is not None
         estimates = read_estimates(directory)
-    _warn(estimates)
+    warn_of(estimates)
     comparison = _compared(baseline, directory, settings.evaluate) if baseline is not None and directory else None
     if as_json:
         print_json(
@@ -128,6 +156,19 @@ def compare(
     _conclude(before, after, comparison, junit, shown=not as_json)
 
 
+def refuse_used(where: str, options: Mapping[str, object]) -> None:
+    for option, used in options.items():
+        if used not in (None, "", False):
+            raise UserError(f"eval: {option} has no effect {where}")
+
+
+def _sampling(bench_dir: str, max_tokens: int | None, yarn: float | None, server: str) -> list[str]:
+    given = [f"evaluate.max_tokens={max_tokens}"] if max_tokens is not None else []
+    given += [f"evaluate.yarn={float(yarn)}"] if yarn is not None else []
+    given += ['engine.kind="server"', f"engine.url={json.dumps(server)}"] if server else []
+    return given + ([f"evaluate.bench_dir={json.dumps(bench_dir)}"] if bench_dir else [])
+
+
 def _gate(min_effect: float | None, these_problems: bool) -> list[str]:
     given = [] if min_effect is None else [f"evaluate.min_effect={min_effect / 100}"]
     return given + (['evaluate.population="these problems"'] if these_problems else [])
@@ -139,7 +180,7 @@ def _samples(pass_k: int) -> list[str]:
     return [f"evaluate.samples={pass_k}", f"evaluate.pass_k={json.dumps(powers_up_to(pass_k))}"]
 
 
-def _resolved(model: str, recipe: Path | None, given: list[str], bench: str) -> tuple[Any, Path]:
+def resolved_recipe(model: str, recipe: Path | None, given: list[str], bench: str) -> tuple[Any, Path]:
     """The recipe of an evaluation (that of the run, the file named, or the defaults for a model of its own), and where
     its result lies by default."""
     from ulorl.engine.prompts import QUICKSTART, resolve_model
@@ -237,9 +278,10 @@ def _compared(before: Path, after: Path, settings: Any) -> dict[str, Any]:
     return compare_evaluations(before, after, settings)
 
 
-def _warn(estimates: Mapping[str, Any]) -> None:
+def warn_of(estimates: Mapping[str, Any], whose: str = "") -> None:
     """What would be misread as wrong reasoning."""
-    for name, one in estimates["benchmarks"].items():
+    for bench, one in estimates["benchmarks"].items():
+        name = f"{whose}: {bench}" if whose else bench
         if (one["truncated"] or 0) > 0.05:
             print(
                 f"ulorl: {name}: {one['truncated']:.0%} of the samples were cut at the longest output, which is not "

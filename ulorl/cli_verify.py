@@ -136,6 +136,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
 
     print(f"rows             {summary['n']}, of which {summary['labelled']} labelled")
     print(f"accepted         {share('accepted')}")
+    if summary["reward"] != summary["accepted"]:
+        print(f"reward           {summary['reward']:.4f} on average")
     print(f"accuracy         {share('accuracy')} (undecided counts as not accepted)")
     print(f"false positives  {share('false_positive_rate')} of the unequal")
     print(f"false negatives  {share('false_negative_rate')} of the equal")

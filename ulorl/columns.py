@@ -65,21 +65,28 @@ class NoColumnError(BadValueError):
 
 
 def to_problem(columns: Mapping[str, Any], fields: FieldNames, source: str) -> Problem:
-    """The problem in a row; BadValueError says why there is none. ``source`` is recorded."""
+    """The problem in a row; BadValueError says why there is none. ``source`` is recorded.
+
+    A row of another task than mathematics needs no answer: what it is judged by may be in its other columns.
+    """
     column, value = _find(columns, "problem", fields.problem)
     answer_column, answer = _find(columns, "answer", fields.answer)
+    task = _label(columns.get("task")) or fields.task
     if column is None:
         raise NoColumnError("problem", fields.problem)
-    if answer_column is None:
-        raise NoColumnError("answer", fields.answer)
     text = _text("problem", column, _last_user_message(value) if isinstance(value, list) else value)
-    reference = _text("answer", answer_column, _only_item(answer))
+    if task != "math" and (answer_column is None or answer is None or answer == ""):
+        reference = ""
+    elif answer_column is None:
+        raise NoColumnError("answer", fields.answer)
+    else:
+        reference = _text("answer", answer_column, _only_item(answer))
     id_column, own_id = _find(columns, "id", fields.id)
     rate_column, rate = _find(columns, "pass_rate", fields.pass_rate)
     used = {column, answer_column, id_column}
     kept: dict[str, Any] = {}
     for name in ("task", "kind"):
-        if isinstance(label := columns.get(name), str) and _encodable(label) and label.strip() and name not in used:
+        if (label := _label(columns.get(name))) and name not in used:
             kept[name] = label
     if (known := _share(rate)) is not None:
         kept["pass_rate"] = known
@@ -92,8 +99,13 @@ def to_problem(columns: Mapping[str, Any], fields: FieldNames, source: str) -> P
         source=source,
         source_id=None if own_id is _MISSING or own_id is None else _printable(str(own_id)),
         extra=extra,
-        **kept,
+        **{"task": task} | kept,
     )
+
+
+def _label(value: Any) -> str | None:
+    """A text that can be a label."""
+    return value if isinstance(value, str) and _encodable(value) and value.strip() else None
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -22,6 +22,7 @@ import psutil
 
 from ulorl.engine import engine_kind
 from ulorl.engine.threads import thread_count, usable_cores
+from ulorl.errors import UserError
 from ulorl.recipe import Recipe
 
 Status = Literal["ok", "warn", "fail"]
@@ -83,6 +84,7 @@ def diagnose(recipe: Recipe, probe_timeout_s: float = 180.0) -> Diagnosis:
             check_threads(recipe.engine.threads),
             check_memory(psutil.virtual_memory().available / GIB, recipe.engine.kv_cache_gib),
             check_disk(Path(recipe.output or ".")),
+            check_sandbox(recipe),
         )
     )
 
@@ -236,3 +238,16 @@ def check_disk(output: Path) -> Check:
     if free_gib < 1:
         return Check("disk", "warn", found, "free some space, or set output to another disk")
     return Check("disk", "ok", found)
+
+
+def check_sandbox(recipe: Recipe) -> Check:
+    """What locks programs of the task `code` in; a program tries to get out of it. No other task needs it."""
+    from ulorl.verify.sandbox.backends import MEANING
+    from ulorl.verify.sandbox.pool import Sandbox
+
+    try:
+        with Sandbox(recipe.verify.sandbox) as sandbox:
+            mode = sandbox.backend.mode
+    except UserError as error:
+        return Check("sandbox", "warn", f"the task code cannot run: {error}", "see docs/code_sandbox.md")
+    return Check("sandbox", "warn" if mode == "weak" else "ok", f"{mode}: {MEANING[mode]}")

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from ulorl.files import canonical_json
 FORMAT = 1
 """Version of the fingerprint and of the manifest; raise it when the meaning of either changes."""
 MANIFEST = "manifest.json"
-GENERATED = ("quickstart:", "quickstart-test:")
+GENERATED = ("quickstart:", "quickstart-test:", "logic:", "logic-test:")
 HUB = "hub:"
 
 InputKind = Literal["file", "directory", "artifact", "generated", "hub"]
@@ -57,13 +58,13 @@ def artifact_of(path: Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def describe_input(source: str | Path) -> InputRecord:
-    """Identifies an input: a path, ``quickstart:N``, ``quickstart-test:N`` or ``hub:NAME``.
+    """Identifies an input: a path, ``quickstart:N``, ``logic:NAME:N`` (either also -test) or ``hub:NAME``.
 
     UserError when it is a path at which there is nothing.
     """
     text = str(source)
     if text.startswith(GENERATED):
-        return InputRecord(text, "generated", text)
+        return InputRecord(text, "generated", text + (f" {_puzzle_version()}" if text.startswith("logic") else ""))
     if text.startswith(HUB):
         return InputRecord(text, "hub", text)
     path = Path(source)
@@ -78,6 +79,14 @@ def describe_input(source: str | Path) -> InputRecord:
         return InputRecord(text, "artifact", fingerprint, str(absolute))
     kind: InputKind = "directory" if path.is_dir() else "file"
     return InputRecord(text, kind, hash_path(path), str(absolute))
+
+
+def _puzzle_version() -> str:
+    """The package that makes puzzles: another version may make others."""
+    try:
+        return f"reasoning-gym {version('reasoning-gym')}"
+    except PackageNotFoundError:
+        return "reasoning-gym"
 
 
 def fingerprint_of(source: str | Path) -> str:

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ulorl import artifact
 from ulorl.engine import Engine, open_engine
 from ulorl.engine.prompts import Prompter, resolve_model
+from ulorl.engine.weights import read_weights
 from ulorl.errors import UserError
 from ulorl.files import write_json
-from ulorl.fingerprint import fingerprint_of
+from ulorl.fingerprint import fingerprint_of, manifest_at
 from ulorl.launch import refuse_launcher
 from ulorl.recipe import Recipe
 
@@ -61,19 +63,6 @@ class ModelHost:
             self._engine = None
 
 
-def read_weights(model_dir: Path) -> Iterator[tuple[str, Any]]:
-    """Every tensor of a Hugging Face directory's safetensors files."""
-    from safetensors import safe_open
-
-    files = sorted(model_dir.glob("*.safetensors"))
-    if not files:
-        raise UserError(f"{model_dir}: no safetensors file")
-    for file in files:
-        with safe_open(file, framework="pt") as tensors:
-            for name in tensors.keys():  # noqa: SIM118 - safe_open is no mapping
-                yield name, tensors.get_tensor(name)
-
-
 @contextmanager
 def model_host(recipe: Recipe) -> Iterator[ModelHost]:
     """A ModelHost on the recipe's start model, closed at the end."""
@@ -101,7 +90,9 @@ def run(recipe: Recipe, display: Display, *, force: bool = False) -> dict[str, A
         curated = run_curate(recipe, output / "curate", host, display, force=force)
         before = run_evaluate(recipe, output / "before", host, host.start, display, force=force, stage="before")
         trained = run_train(recipe, output / "train", host, curated, display, force=force)
-        after = run_evaluate(recipe, output / "after", host, trained / "model", display, force=force, stage="after")
+        model = trained / "model"
+        anew = force or _is_of_another(output / "after", model)
+        after = run_evaluate(recipe, output / "after", host, model, display, force=anew, stage="after")
     summary = {
         "recipe": recipe.model_dump(mode="json"),
         "directory": str(output),
@@ -112,6 +103,13 @@ def run(recipe: Recipe, display: Display, *, force: bool = False) -> dict[str, A
     }
     write_json(output / "summary.json", summary)
     return summary
+
+
+def _is_of_another(evaluation: Path, model_dir: Path) -> bool:
+    """Whether an evaluation in this run, finished or not, is of the model before it was trained for longer."""
+    fingerprint = fingerprint_of(model_dir)
+    made = (manifest_at(evaluation), artifact.unfinished(evaluation))
+    return any(one is not None and one["config"].get("key", {}).get("model") != fingerprint for one in made)
 
 
 def run_curate(recipe: Recipe, output: Path, host: ModelHost, display: Display, *, force: bool = False) -> Path:
@@ -176,6 +174,43 @@ def run_train(
         )
 
 
+def run_rollouts(
+    recipe: Recipe, output: Path, host: ModelHost, curated: Path, display: Display, *, force: bool = False
+) -> Path:
+    """The rollouts of the train stage with the start model, without updates."""
+    from ulorl.train.debug import roll_out
+
+    with _stage(display, "train", output, force):
+        return roll_out(
+            recipe,
+            output,
+            problems_path=curated / "problems.parquet",
+            model_dir=host.start,
+            engine=lambda: host.engine(host.start),
+            prompter=host.prompter(),
+            display=display,
+            force=force,
+        )
+
+
+def run_updates(
+    recipe: Recipe, output: Path, host: ModelHost, rollouts: Path, display: Display, *, force: bool = False
+) -> Path:
+    """The updates of the train stage on samples that a run kept, without an engine."""
+    from ulorl.train.debug import train_from_rollouts
+
+    with _stage(display, "train", output, force):
+        return train_from_rollouts(
+            recipe,
+            output,
+            rollouts=rollouts,
+            model_dir=host.start,
+            prompter=host.prompter(),
+            display=display,
+            force=force,
+        )
+
+
 @contextmanager
 def _stage(display: Display, name: str, output: Path, force: bool) -> Iterator[None]:
     """A stage on the display; afterwards says so where its artifact was there and nothing had to be done.
@@ -183,9 +218,9 @@ def _stage(display: Display, name: str, output: Path, force: bool) -> Iterator[N
     A stage refuses an artifact of other settings itself, with an exception that passes through here.
     """
     display.stage(name)
-    was_there = output.exists() and not force
+    before = None if force else manifest_at(output)
     yield
-    if was_there:
+    if before is not None and manifest_at(output) == before:
         display.log(f"{name}: {output} is complete, nothing to do")
 
 

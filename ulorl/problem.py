@@ -12,6 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
+MATH = "math"
+"""The task of a problem that names none: mathematics, which the verifier judges."""
+
 PROBLEM_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -67,6 +70,19 @@ SAMPLE_SCHEMA = pa.schema(
 )
 """Columns of a samples file, of any stage. ``equivalent`` is null when the verifier was undecided."""
 
+ROLLOUT_SCHEMA = pa.schema(
+    [
+        *SAMPLE_SCHEMA,
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("group", pa.int64(), nullable=False),
+        pa.field("prompt_ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("born_step", pa.int64(), nullable=False),
+        pa.field("finished_step", pa.int64(), nullable=False),
+    ]
+)
+"""Columns of rollouts/step_*.parquet of training: all that an update needs of a sample. ``group`` is the group's number
+in the run (a problem drawn again is another group), ``prompt_ids`` what the engine was asked with."""
+
 
 def problem_id(problem: str) -> str:
     """Stable id: 16 hex digits of the hash of the text, Unicode NFC, white space folded."""
@@ -87,7 +103,7 @@ class Problem:
     answer: str
     source: str = ""
     source_id: str | None = None
-    task: str = "math"
+    task: str = MATH
     kind: str | None = None
     pass_rate: float | None = None
     multiplicity: int | None = None

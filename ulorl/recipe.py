@@ -14,6 +14,8 @@ from pydantic import Field, model_validator
 from ulorl.recipe_curate import ConsensusRecipe, DifficultyRecipe, ReaderRecipe, Share, VoterRecipe
 from ulorl.recipe_engine import EngineRecipe, JudgeRecipe, ModelRecipe, Section
 from ulorl.recipe_evaluate import EvaluateRecipe
+from ulorl.recipe_sandbox import SandboxRecipe
+from ulorl.recipe_tasks import TasksRecipe
 from ulorl.recipe_train import TrainRecipe
 
 CurateStep = Literal[
@@ -42,6 +44,8 @@ class FieldNames(Section):
     """Column of the input's own id (looked for: id, source_id, uid, ...)."""
     pass_rate: str = ""
     """Column of known pass rates from 0 to 1, taken in the place of sampling (looked for: pass_rate)."""
+    task: str = "math"
+    """Task of the rows that name none in a column `task` (`ulorl tasks list` names them)."""
 
 
 class DataRecipe(Section):
@@ -49,8 +53,9 @@ class DataRecipe(Section):
 
     inputs: tuple[str, ...] = ("quickstart:700",)
     """Files (JSON lines, JSON, CSV, TSV, Parquet; gzipped or not), directories of them, `hub:OWNER/NAME` or
-    `hub:OWNER/NAME/CONFIG@SPLIT` for a Hugging Face data set (split train unless named), or `quickstart:N`
-    for N generated problems. Paths are relative to the current directory."""
+    `hub:OWNER/NAME/CONFIG@SPLIT` for a Hugging Face data set (split train unless named), `quickstart:N`
+    for N generated problems, or `logic:NAME:N` for N puzzles of reasoning-gym (`logic:NAME:N:{"max_terms": 2}` with
+    settings of theirs; `logic-test:` for others to evaluate on). Paths are relative to the current directory."""
     fields: FieldNames = FieldNames()
     """Column names, where they are not the common ones."""
     limit: int = Field(default=0, ge=0)
@@ -124,6 +129,10 @@ class VerifyRecipe(Section):
     """Memory of one worker process, in MiB."""
     judge: JudgeRecipe = JudgeRecipe()
     """A language model for what rules leave undecided; off by default."""
+    tasks: TasksRecipe = TasksRecipe()
+    """Tasks other than mathematics."""
+    sandbox: SandboxRecipe = SandboxRecipe()
+    """Where the programs of the task `code` run."""
 
 
 class Recipe(Section):
@@ -153,7 +162,7 @@ class Recipe(Section):
     @property
     def longest_sequence(self) -> int:
         """Longest prompt + output of any stage, in tokens."""
-        outputs = (self.train.rollout.max_tokens, self.evaluate.max_tokens, self.curate.difficulty.max_tokens)
+        outputs = (self.train.longest_output, self.evaluate.max_tokens, self.curate.difficulty.max_tokens)
         shared = [one for one in self.curate.consensus.voters if self.shares_engine(one)]
         votes = [one.model.max_prompt_tokens + one.max_tokens for one in shared]
         return max(self.model.max_prompt_tokens + max(outputs), *votes, 0)

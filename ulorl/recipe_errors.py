@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 EXPECTED = {
     "bool_type": "true or false",
+    "dict_type": "a table",
     "float_type": "a number",
     "int_type": "an integer",
     "model_type": "a section (a table of settings)",

@@ -26,6 +26,8 @@ class Benchmark(Section):
     """Column of the problem text; empty looks for the common spellings."""
     answer: str = ""
     """Column of the reference; empty looks for the common spellings."""
+    task: str = "math"
+    """Task of the rows that name none in a column `task`."""
     prompt: str = ""
     """Text around each problem, `{problem}`, inside `model.prompt`; empty for none."""
     items: int = Field(default=0, ge=0)
@@ -36,6 +38,16 @@ class Benchmark(Section):
         if self.prompt and "{problem}" not in self.prompt:
             raise ValueError("prompt: must contain {problem}")
         return self
+
+
+class BoundaryRecipe(Section):
+    """`ulorl eval --boundary BASE TRAINED`: what training made solvable, and what it lost."""
+
+    samples: int = Field(default=256, ge=2)
+    """Samples of each problem from a model that is not evaluated yet; pass@k for every k up to it."""
+    significance: float = Field(default=0.05, gt=0, lt=0.5)
+    """Chance that luck alone makes any of the problems called gained beyond luck, over all problems and benchmarks
+    together; the same for those lost."""
 
 
 class EvaluateRecipe(Section):
@@ -71,6 +83,7 @@ class EvaluateRecipe(Section):
     problems, beyond the noise of sampling (which also sees few problems that are lost altogether)."""
     min_effect: float = Field(default=0.01, ge=0, lt=1)
     """Smaller losses in avg never fail a comparison, however certain they are."""
+    boundary: BoundaryRecipe = BoundaryRecipe()
 
     @model_validator(mode="after")
     def _check(self) -> Self:

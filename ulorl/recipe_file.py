@@ -11,7 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import tomli_w
 from pydantic import ValidationError
@@ -52,7 +52,7 @@ def load_recipe(path: Path | None, overrides: Sequence[str] = (), *, embedded: b
 
 def dump_recipe(recipe: Recipe) -> str:
     """The resolved recipe as TOML: every key, no comments."""
-    return tomli_w.dumps(recipe.model_dump())
+    return tomli_w.dumps(recipe.model_dump(exclude_none=True))
 
 
 def render_recipe(recipe: Recipe, changed_only: bool = False) -> str:
@@ -75,10 +75,9 @@ def _keys(section: type[Section], prefix: str) -> Iterator[tuple[str, Any]]:
     for name, info in section.model_fields.items():
         key = prefix + name
         yield key, info.default
-        default = info.default
-        inner = default[0] if isinstance(default, tuple) and default else default
-        if isinstance(inner, Section):
-            yield from _keys(type(inner), f"{key}.")
+        for kind in (info.annotation, *get_args(info.annotation)):
+            if isinstance(kind, type) and issubclass(kind, Section):
+                yield from _keys(kind, f"{key}.")
 
 
 def _sections(recipe: Section) -> Iterator[tuple[str, Section, Section]]:
@@ -113,7 +112,7 @@ def _block(prefix: str, section: Section, defaults: Section, changed_only: bool)
 def _toml(value: Any) -> str:
     """A value on one line."""
     if isinstance(value, Section):
-        value = value.model_dump()
+        value = value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, tuple | list):

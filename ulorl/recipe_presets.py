@@ -1,8 +1,9 @@
 """Named settings of training, each exactly what its paper says; what a paper leaves open keeps the default.
 
 - `ulorl`: arXiv 2507.19766, the 128k run. Its dynamic sampling leaves uniform groups out; a step decodes one segment.
-- `prorl`: arXiv 2505.24864. Its KL coefficient is called small; 1e-4 is the authors' later public recipe. When the
-  reference is reset is for the recipe to say.
+- `prorl`: arXiv 2505.24864. Its KL coefficient is called small; 1e-4 is the authors' later public recipe. It resets the
+  reference when a validation set of all tasks stalls or degrades, and does not say how often it looks or how long it
+  waits: every 20 steps and 5 validations are ours.
 - `dapo`: arXiv 2503.14476. 16 updates a batch, 20 rollouts of warm-up (320 updates), soft overlong punishment.
 - `grpo`: arXiv 2402.03300, the DeepSeekMath run.
 """
@@ -55,8 +56,10 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "mastered": "never",
             "kl": 1e-4,
             "kl_estimator": "k2",
+            "reference_reset_patience": 5,
         },
         "learner": {"lr": 2e-6},
+        "validation": {"every": 20},
     },
     "dapo": {
         "rollout": {

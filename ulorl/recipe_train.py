@@ -12,6 +12,9 @@ from pydantic import Field, model_validator
 
 from ulorl.recipe_engine import Section
 from ulorl.recipe_presets import Preset, with_preset
+from ulorl.recipe_schedule import PhaseRecipe, check_schedule, phases
+from ulorl.recipe_validation import ValidationRecipe
+from ulorl.recipe_wandb import WandbRecipe
 
 Ratio = Literal["tois", "pois", "sais"]
 Correction = Literal["none", "truncated", "two_sided"]
@@ -19,6 +22,8 @@ Advantage = Literal["grpo", "centred", "leave_one_out"]
 Aggregation = Literal["token", "sequence", "constant"]
 Truncated = Literal["wrong", "masked", "soft"]
 KLEstimator = Literal["k1", "k2", "k3"]
+Packing = Literal["auto", "always", "never"]
+LRSchedule = Literal["constant", "linear", "cosine"]
 
 
 class RolloutRecipe(Section):
@@ -120,6 +125,11 @@ class ObjectiveRecipe(Section):
     reference_reset_every: int = Field(default=0, ge=0)
     """Steps after which the reference becomes a copy of the policy and the optimizer state is emptied (ProRL);
     0 is never."""
+    reference_reset_patience: int = Field(default=0, ge=0)
+    """Validations in a row without an improvement, after which the same is done; 0 is never. They are counted from the
+    latest reset."""
+    reference_reset_min_delta: float = Field(default=0.0, ge=0, lt=1)
+    """What the validation's average must gain by, at least, to count as an improvement."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -133,6 +143,10 @@ class ObjectiveRecipe(Section):
             raise ValueError('constant_length: has no effect unless aggregation = "constant"')
         if self.kl == 0 and self.reference_reset_every:
             raise ValueError("reference_reset_every: has no effect with kl = 0")
+        if self.kl == 0 and self.reference_reset_patience:
+            raise ValueError("reference_reset_patience: has no effect with kl = 0")
+        if self.reference_reset_min_delta and not self.reference_reset_patience:
+            raise ValueError("reference_reset_min_delta: has no effect with reference_reset_patience = 0")
         return self
 
     @property
@@ -145,9 +159,14 @@ class LearnerRecipe(Section):
     """The DeepSpeed update."""
 
     lr: float = Field(default=1e-6, gt=0)
-    """Learning rate of AdamW, constant after the warm-up."""
+    """Learning rate of AdamW, after the warm-up."""
     warmup_steps: int = Field(default=0, ge=0)
-    """Steps of linear warm-up."""
+    """Updates of linear warm-up."""
+    lr_schedule: LRSchedule = "constant"
+    """The learning rate after the warm-up: `constant`, or `linear` or `cosine` decay over the updates of the run (steps
+    x epochs x minibatches; a step without an update does not count)."""
+    lr_min_ratio: float = Field(default=0.0, ge=0, lt=1)
+    """What `linear` and `cosine` come down to, as a part of `lr`."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's betas."""
     weight_decay: float = Field(default=0.0, ge=0)
@@ -157,9 +176,18 @@ class LearnerRecipe(Section):
     zero_stage: Literal[0, 1, 2, 3] = 0
     """ZeRO stage: what is divided over processes (1 optimizer, 2 gradients too, 3 weights too)."""
     offload_optimizer: bool = False
-    """Keep optimizer state in CPU memory (a GPU run with zero_stage 1 to 3)."""
+    """Keep optimizer state in CPU memory, and update there (with zero_stage 1 to 3)."""
+    offload_parameters: bool = False
+    """Keep the weights in CPU memory where they are not being used (with zero_stage 3)."""
     micro_batch_tokens: int = Field(default=16384, ge=1)
-    """Padded tokens of a micro-batch; bounds activation memory, does not change the gradient."""
+    """Tokens of a micro-batch on each process, with its padding; bounds activation memory, does not change the
+    gradient. A longer sample has a micro-batch of its own."""
+    packing: Packing = "auto"
+    """Sequences of a micro-batch in one row without padding: `auto`, where the model's attention can be kept within
+    each; `never`, padded rows; `always` refuses other models. Does not change loss and gradient."""
+    sequence_parallel_size: int = Field(default=1, ge=1)
+    """Processes that share each row of tokens (Ulysses), for outputs whose activations no single GPU holds. Divides the
+    number of processes and the model's attention heads; does not change loss and gradient."""
     activation_checkpointing: bool = False
     """Recompute activations in the backward pass to save memory."""
 
@@ -167,6 +195,12 @@ class LearnerRecipe(Section):
     def _check(self) -> Self:
         if self.offload_optimizer and self.zero_stage == 0:
             raise ValueError("offload_optimizer: has no effect with zero_stage = 0")
+        if self.offload_parameters and self.zero_stage != 3:
+            raise ValueError("offload_parameters: needs zero_stage = 3")
+        if self.sequence_parallel_size > 1 and self.packing == "never":
+            raise ValueError('packing: sequence_parallel_size above 1 divides packed rows; "never" has none')
+        if self.lr_min_ratio and self.lr_schedule == "constant":
+            raise ValueError('lr_min_ratio: has no effect with lr_schedule = "constant"')
         return self
 
 
@@ -176,20 +210,30 @@ class TrainRecipe(Section):
     preset: Preset = "none"
     """Settings of a paper, under those that are given: `ulorl`, `prorl`, `dapo` or `grpo`."""
     steps: int = Field(default=100, ge=1)
-    """Training steps."""
+    """Training steps; with a larger number than before the same run goes on."""
     rollout: RolloutRecipe = RolloutRecipe()
     """Sampling."""
     objective: ObjectiveRecipe = ObjectiveRecipe()
     """Loss."""
     learner: LearnerRecipe = LearnerRecipe()
     """Update."""
+    validation: ValidationRecipe = ValidationRecipe()
+    """Validation while training."""
+    schedule: tuple[PhaseRecipe, ...] = ()
+    """Phases: what changes from a step on, as in `[[train.schedule]]`, `from_step = 100`, `max_tokens = 2048`."""
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints; the last step is always kept."""
     keep_checkpoints: int = Field(default=2, ge=1)
     """Latest checkpoints to keep."""
+    keep_best: bool = True
+    """Write a checkpoint at each validation that is the best so far (the earlier of equals), and keep it besides."""
+    final: Literal["last", "best"] = "last"
+    """Which weights are the result: those of the last step, or those of the best validation."""
     timeout_s: float = Field(default=1800.0, gt=0)
     """Seconds that the processes of a run wait for one of them before the run ends with a message that names it; more
     than the longest segment takes. Has no effect on the result."""
+    wandb: WandbRecipe = WandbRecipe()
+    """Weights & Biases."""
 
     @model_validator(mode="before")
     @classmethod
@@ -202,4 +246,28 @@ class TrainRecipe(Section):
             raise ValueError("objective.ratio: tois needs rollout.segments = 1; pois takes several")
         if self.objective.soft_buffer > self.rollout.max_tokens:
             raise ValueError("objective.soft_buffer: is above rollout.max_tokens")
+        if self.objective.reference_reset_patience and not self.validation.every:
+            raise ValueError("objective.reference_reset_patience: needs validations (validation.every)")
+        if self.final == "best" and not (self.validation.every and self.keep_best):
+            raise ValueError('final: "best" needs validations (validation.every) and keep_best')
+        if not self.keep_best and not self.validation.every:
+            raise ValueError("keep_best: has no effect without validations (validation.every)")
+        if self.learner.lr_schedule != "constant" and self.learner.warmup_steps >= self.updates:
+            raise ValueError(f"learner.warmup_steps: leaves nothing of the {self.updates} updates to decay over")
+        check_schedule(self)
         return self
+
+    @property
+    def updates(self) -> int:
+        """Optimizer updates of the run, at most."""
+        return self.steps * self.objective.updates_per_step
+
+    @property
+    def longest_output(self) -> int:
+        """Longest output of any phase and of validation, in tokens."""
+        return max(self.longest_trained, self.validation.max_tokens if self.validation.every else 0)
+
+    @property
+    def longest_trained(self) -> int:
+        """Longest output of any phase, in tokens."""
+        return max(phase.max_tokens for phase in phases(self))

@@ -34,8 +34,8 @@ Tell = Callable[[str], None]
 
 
 def read_rows(source: str, fields: FieldNames, seed: int = 0, tell: Tell | None = None) -> Iterator[Problem | BadRow]:
-    """Every row of one input: a file, a directory, ``hub:NAME[/CONFIG][@SPLIT]``, ``quickstart:N`` or
-    ``quickstart-test:N`` (``seed`` is for these two only).
+    """Every row of one input: a file, a directory, ``hub:NAME[/CONFIG][@SPLIT]``, ``quickstart:N``,
+    ``quickstart-test:N``, ``logic:NAME:N`` or ``logic-test:NAME:N`` (``seed`` is for these four only).
 
     UserError when there is nothing to read or no column fits; it names the columns there are. With ``tell`` a file that
     is of no use is told and the others go on; its rows come back as bad ones.
@@ -186,6 +186,8 @@ def _parts(source: str, seed: int) -> Iterator[tuple[str, Callable[[], Iterable[
     prefix, colon, rest = source.partition(":")
     if colon and prefix in ("quickstart", "quickstart-test"):
         yield source, partial(_generated, source, "test" if prefix == "quickstart-test" else "train", rest, seed)
+    elif colon and prefix in ("logic", "logic-test"):
+        yield source, partial(_puzzles, source, seed)
     elif colon and prefix == "hub":
         yield source, partial(_hub, source, rest)
     else:
@@ -213,7 +215,8 @@ def _files(source: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(
-            f"{source}: no such file or directory; an input is a file, a directory, hub:NAME or quickstart:N"
+            f"{source}: no such file or directory; an input is a file, a directory, hub:NAME, quickstart:N or "
+            "logic:NAME:N"
         )
     files = sorted(file for file in path.iterdir() if file.is_file() and _has_rows(file))
     if not files:
@@ -231,6 +234,15 @@ def _generated(source: str, split: Literal["train", "test"], count: str, seed: i
     from ulorl.quickstart.problems import generate_problems
 
     for number, columns in enumerate(generate_problems(split=split, count=int(count), seed=seed), 1):
+        yield RawRow(number, columns)
+
+
+def _puzzles(source: str, seed: int) -> Iterator[RawRow]:
+    from ulorl.verify.tasks.puzzles.make import make, parse
+
+    # Neighbouring seeds of reasoning-gym share puzzles; derived ones do not.
+    seed = derive_seed(seed, "test") if source.startswith("logic-test:") else seed
+    for number, columns in enumerate(make([parse(source)], seed), 1):
         yield RawRow(number, columns)
 
 

@@ -25,7 +25,8 @@ import pyarrow as pa
 from ulorl.background import Background
 from ulorl.engine.base import Engine, Generation, GenerationRequest, Sampling
 from ulorl.errors import UserError
-from ulorl.problem import SAMPLE_SCHEMA, Problem
+from ulorl.files import canonical_json
+from ulorl.problem import MATH, SAMPLE_SCHEMA, Problem
 from ulorl.sample_store import STORE_SCHEMA, SampleStore
 from ulorl.seeds import derive_seed
 from ulorl.verify.verdict import Item, Verdict
@@ -44,7 +45,7 @@ class Prompter(Protocol):
 
 
 class Judge(Protocol):
-    """What sampling needs of ``ulorl.verify.Verifier``."""
+    """What sampling needs of ``ulorl.verify.tasks.scorer.Scorer``, or of a ``Verifier`` where all is mathematics."""
 
     def verify(self, items: list[Item]) -> list[Verdict]: ...
 
@@ -71,8 +72,8 @@ def sample_problems(
     An empty ``directory`` starts from the samples in ``earlier``, if those were made with the same settings.
     ``on_progress`` receives (samples done, samples asked for), kept ones counted, as they finish.
 
-    Returns SAMPLE_SCHEMA sorted by (order of problems, sample index). ``reward`` is 1 when the verdict is
-    equivalent and 0 otherwise; an undecided verdict leaves ``equivalent`` null. Truncated samples
+    Returns SAMPLE_SCHEMA sorted by (order of problems, sample index). ``reward`` is the verdict's, for mathematics 1
+    when it is equivalent and 0 otherwise; an undecided verdict leaves ``equivalent`` null. Truncated samples
     (``finish_reason`` "length") are judged like the others.
 
     Raises UserError when the directory holds samples of other settings, when two problems have one id, or
@@ -180,7 +181,7 @@ def _rows(
             "segment_versions": [generation.policy_version],
             "finish_reason": generation.finish_reason,
             "prompt_hash": one.prompt_hash,
-            "reference": one.problem.answer,
+            "reference": judged_by(one.problem),
             **judged,
         }
         for (problem_id, index), generation, text, one, judged in zip(
@@ -197,20 +198,25 @@ def _judge(planned: Sequence[_Planned], texts: Sequence[str], verifier: Judge) -
 
 def judged_columns(problems: Sequence[Problem], texts: Sequence[str], verifier: Judge) -> list[dict[str, Any]]:
     """The verdict columns of SAMPLE_SCHEMA, by name, for each text as a response to the problem at its place."""
-    items = [
-        Item(reference=problem.answer, response=text, problem=problem.problem)
-        for problem, text in zip(problems, texts, strict=True)
-    ]
+    items = [Item.of(problem, text) for problem, text in zip(problems, texts, strict=True)]
     return [
         {
             "answer": verdict.answer,
             "equivalent": verdict.equivalent,
-            "reward": 1.0 if verdict.equivalent else 0.0,
+            "reward": verdict.reward,
             "rule": verdict.rule,
             "reason": verdict.reason,
         }
         for verdict in verifier.verify(items)
     ]
+
+
+def judged_by(problem: Problem) -> str:
+    """All that a verdict depends on beside the response: the reference, in tasks other than mathematics the row too."""
+    if problem.task == MATH:
+        return problem.answer
+    row = canonical_json({"task": problem.task, "extra": problem.extra})
+    return f"{problem.answer}\n{hashlib.sha256(row.encode()).hexdigest()}"
 
 
 def _chosen(kept: pa.Table, plan: _Plan, samples: int) -> list[tuple[tuple[str, int], int]]:
@@ -234,7 +240,7 @@ def _assemble(kept: pa.Table, plan: _Plan, samples: int, verifier: Judge) -> pa.
     table = kept.take(pa.array([found[name] for name in wanted], pa.int64()))
     planned = [plan[problem_id] for problem_id, _ in wanted]
     references = table["reference"].to_pylist()
-    stale = [row for row, one in enumerate(planned) if references[row] != one.problem.answer]
+    stale = [row for row, one in enumerate(planned) if references[row] != judged_by(one.problem)]
     if stale:
         columns = {name: table[name].to_pylist() for name in ("answer", "equivalent", "reward", "rule", "reason")}
         texts = table["text"].take(pa.array(stale, pa.int64())).to_pylist()

@@ -13,6 +13,8 @@ from typing import Any
 
 from ulorl.model_shape import ModelShape
 from ulorl.recipe import Recipe
+from ulorl.recipe_schedule import changes, phases
+from ulorl.recipe_validation import MOST_HELD_OUT
 
 _ADAM_BYTES = 8
 _MASTER_BYTES = 4
@@ -93,9 +95,9 @@ def _train(recipe: Recipe) -> list[Size]:
     rollout = train.rollout
     samples = rollout.prompts_per_step * rollout.group_size
     segment = rollout.max_tokens // rollout.segments
-    longest = recipe.model.max_prompt_tokens + rollout.max_tokens
+    longest = recipe.model.max_prompt_tokens + train.longest_trained
     in_flight = samples * rollout.segments
-    whole = max(1, train.learner.micro_batch_tokens // longest)
+    whole = max(1, train.learner.micro_batch_tokens * train.learner.sequence_parallel_size // longest)
     rows = [
         ("new prompts a step", rollout.prompts_per_step, "prompts", "prompts_per_step"),
         ("new samples a step", samples, "samples", "prompts_per_step × group_size"),
@@ -113,8 +115,13 @@ def _train(recipe: Recipe) -> list[Size]:
             "tokens",
             "decoded samples × segment length",
         ),
-        ("longest training sequence", longest, "tokens", "max_prompt_tokens + max_tokens"),
-        ("longest sequences in a micro-batch", whole, "samples", "micro_batch_tokens ÷ longest, at least 1"),
+        ("longest training sequence", longest, "tokens", "max_prompt_tokens + max_tokens, of any phase"),
+        (
+            "longest sequences in a micro-batch",
+            whole,
+            "samples",
+            "micro_batch_tokens × sequence_parallel_size ÷ longest, at least 1",
+        ),
         ("updates a step", train.objective.updates_per_step, "updates", "epochs × minibatches"),
         (
             "updates in all",
@@ -124,8 +131,40 @@ def _train(recipe: Recipe) -> list[Size]:
         ),
         ("prompts in all", train.steps * rollout.prompts_per_step, "prompts", "steps × prompts_per_step"),
         ("samples in all", train.steps * samples, "samples", "steps × new samples"),
+        *_phases(recipe),
+        *_validation(recipe),
     ]
     return [Size("train", *row) for row in rows]
+
+
+def _phases(recipe: Recipe) -> list[tuple[str, int, str, str]]:
+    """Where each phase of a schedule ends, and its segments."""
+    train = recipe.train
+    found = phases(train)
+    rows = []
+    for before, phase, after in zip(found, found[1:], [*found[2:], None], strict=False):
+        steps = (after.from_step if after else train.steps + 1) - phase.from_step
+        name = f"phase {phase.number}, from step {phase.from_step}"
+        rows.append((f"{name}: steps", steps, "steps", changes(before, phase)))
+        if phase.max_tokens != before.max_tokens:
+            length = phase.max_tokens // train.rollout.segments
+            rows.append((f"{name}: segment length", length, "tokens", "max_tokens ÷ segments"))
+    return rows
+
+
+def _validation(recipe: Recipe) -> list[tuple[str, int, str, str]]:
+    """Samples of a validation, where the number of its problems is known or bounded, and how many there are."""
+    settings = recipe.train.validation
+    if not settings.every:
+        return []
+    problems = _generated_count(settings.problems) if settings.problems else settings.size or MOST_HELD_OUT
+    at_most = ", at most" if not (settings.problems or settings.size) else ""
+    count = recipe.train.steps // settings.every + 1
+    rows = [("validations", count, "validations", "steps ÷ validation.every, and one before the first step")]
+    if problems:
+        total, formula = problems * settings.samples, f"{problems} problems × validation.samples"
+        rows.append((f"samples of a validation{at_most}", total, "samples", formula))
+    return rows
 
 
 def _evaluate(recipe: Recipe) -> list[Size]:
@@ -168,7 +207,7 @@ def _memory(recipe: Recipe, shape: ModelShape, processes: int) -> list[Size]:
     # AdamW keeps two fp32 moments; a bfloat16 model has an fp32 master copy besides.
     state = _ADAM_BYTES + (_MASTER_BYTES if width == 2 else 0)
     place = "CPU, " if learner.offload_optimizer else ""
-    longest = recipe.model.max_prompt_tokens + recipe.train.rollout.max_tokens
+    longest = recipe.model.max_prompt_tokens + recipe.train.longest_trained
 
     def share(value: int, from_stage: int) -> tuple[int, str]:
         return (-(-value // processes), f" ÷ {processes} processes") if stage >= from_stage else (value, "")

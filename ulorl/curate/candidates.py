@@ -1,27 +1,32 @@
 """Pairs of rows that are alike in words and numbers, without comparing all pairs.
 
-Two rows whose number sets have Jaccard similarity s or more share one of their floor((1 - s) n) + 1 rarest
-numbers (prefix filter: Chaudhuri et al., "A primitive operator for similarity joins", 2006), so MinHash bands
-(rensa) over the words are searched only within rows that share such a number. What is found is confirmed with the
-true Jaccard similarities, because MinHash is an estimate.
+MinHash bands (rensa) over the words are searched only within rows that share numbers (``number_keys``). What is found
+is confirmed with the true Jaccard similarities, because MinHash is an estimate.
 
-Invariants: pairs come out sorted and depend on nothing but the signatures; one band is in memory at a time; work
-grows with rows times bands, and a crowded bucket is cut to neighbours in order of length (``_WINDOW``), so that no
-bucket costs a square.
+Invariants: pairs come out sorted and depend on nothing but the signatures; two bands are in memory at a time, and the
+pairs of a slice of them. Work grows with rows times bands: a bucket (rows of one key and one band) is put in order of
+the next band, as in the leaves of an LSH forest (Bawa et al., 2005), and every row is compared with its next
+``WINDOW`` neighbours there, so that no bucket costs a square. What lies farther off is counted.
+
+``nearest`` bounds in the same way what is read afterwards: families of one template share numbers and words, and their
+pairs grow with the square of the rows.
 
 Does not read texts: whether a pair asks the same is ``duplicates``' business.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ulorl.curate.signatures import BANDS, Ragged, Signatures
+from ulorl.curate.number_keys import number_keys
+from ulorl.curate.signatures import BANDS, Signatures
 
-_WINDOW = 24
-_COUNTERS = 1 << 22
+WINDOW = 8
+_SLICE = 1 << 20
+_SLICE_PAIRS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -32,56 +37,82 @@ class Pairs:
     right: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
+    skipped: int
+    """Pairs of one bucket too far apart in it, counted anew in every bucket, and those ``nearest`` left out."""
 
 
 def candidate_pairs(rows: Signatures, chosen: np.ndarray, least_words: float, least_numbers: float) -> Pairs:
     """Pairs of rows among ``chosen`` (sorted indices) whose words and numbers are at least that similar."""
     assert len(rows) < 1 << 32, "pairs are packed into 64 bits"
-    owners, keys = _number_keys(rows.numbers, chosen, least_numbers)
-    by_size = np.lexsort((owners, rows.words.sizes_of(owners)))
-    owners, keys = owners[by_size], keys[by_size]
-    found = np.empty(0, dtype=np.uint64)
-    for band in range(BANDS if len(chosen) > 1 else 0):
-        pairs = np.setdiff1d(_pairs_of_bucket(rows.band(band)[owners] ^ keys, owners), found, assume_unique=True)
-        for ragged, least in ((rows.numbers, least_numbers), (rows.words, least_words)):
-            pairs = pairs[ragged.jaccard(*_unpacked(pairs)) >= least]
-        found = np.union1d(found, pairs)
+    owners, keys = number_keys(rows.numbers, chosen, least_numbers)
+    found, skipped = np.empty(0, dtype=np.uint64), 0
+    following = rows.band(0) if len(owners) else np.empty(0, dtype=np.uint64)
+    for band in range(BANDS if len(owners) else 0):
+        here, following = following, rows.band((band + 1) % BANDS)
+        fresh = [found]
+        for start, stop in _slices(keys):
+            members = owners[start:stop]
+            buckets = here[members] ^ keys[start:stop]
+            order = np.lexsort((following[members], buckets))
+            buckets, members = buckets[order], members[order]
+            for pairs, beyond in _neighbours(buckets, members):
+                skipped += beyond
+                fresh.append(_confirmed(pairs, found, rows, least_words, least_numbers))
+        found = np.unique(np.concatenate(fresh))
     left, right = _unpacked(found)
-    return Pairs(left, right, rows.words.jaccard(left, right), rows.numbers.jaccard(left, right))
+    return Pairs(left, right, rows.words.jaccard(left, right), rows.numbers.jaccard(left, right), skipped)
 
 
-def _number_keys(numbers: Ragged, chosen: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """(row, key) for every number by which a row must be found; two similar rows share a key."""
-    sizes = numbers.sizes_of(chosen)
-    owners = np.repeat(chosen, sizes)
-    starts = np.repeat(numbers.offsets[chosen] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-    values = numbers.values[starts + np.arange(len(starts))]
-    # Any order of the numbers will do, rare ones first finds fewest pairs: counts may share a counter.
-    frequency = np.bincount(values % _COUNTERS, minlength=_COUNTERS)[values % _COUNTERS]
-    order = np.lexsort((values, frequency, owners))
-    rank = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    needed = np.maximum(sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1, 1)
-    rarest = order[rank < np.repeat(needed, sizes)]
-    without = chosen[sizes == 0]
-    keys = np.concatenate([values[rarest].astype(np.uint64) + np.uint64(1), np.zeros(len(without), dtype=np.uint64)])
-    return np.concatenate([owners[rarest], without]), keys * np.uint64(0xBF58476D1CE4E5B9)
+def nearest(pairs: Pairs, rank: np.ndarray, most: int) -> Pairs:
+    """For every row its pairs with at most ``most`` rows of lower ``rank``: the ones with the likest words."""
+    left_first = rank[pairs.left] < rank[pairs.right]
+    worse, better = np.where(left_first, (pairs.right, pairs.left), (pairs.left, pairs.right))
+    order = np.lexsort((rank[better], -pairs.words, worse))
+    sorted_worse = worse[order]
+    place = np.arange(len(order)) - np.searchsorted(sorted_worse, sorted_worse)
+    kept = np.sort(order[place < most])
+    skipped = pairs.skipped + len(order) - len(kept)
+    return Pairs(pairs.left[kept], pairs.right[kept], pairs.words[kept], pairs.numbers[kept], skipped)
 
 
-def _pairs_of_bucket(buckets: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    """Packed pairs of owners in the same bucket: each with its next ``_WINDOW`` neighbours, sorted, unique."""
-    order = np.argsort(buckets, kind="stable")
-    buckets = buckets[order]
-    next_same = buckets[:-1] == buckets[1:]
-    crowded = np.flatnonzero(np.concatenate([next_same, [False]]) | np.concatenate([[False], next_same]))
-    buckets, members = buckets[crowded], owners[order[crowded]].astype(np.uint64)
-    found = [np.empty(0, dtype=np.uint64)]
-    for step in range(1, _WINDOW + 1):
-        same = np.flatnonzero(buckets[:-step] == buckets[step:])
-        if not len(same):
-            break
-        one, other = members[same], members[same + step]
-        found.append((np.minimum(one, other) << np.uint64(32) | np.maximum(one, other))[one != other])
-    return np.unique(np.concatenate(found))
+def _slices(keys: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Ranges of about ``_SLICE`` of the sorted keys, none of which is cut in two."""
+    start = 0
+    while start < len(keys):
+        stop = min(start + _SLICE, len(keys))
+        stop = int(np.searchsorted(keys, keys[stop - 1], side="right"))
+        yield start, stop
+        start = stop
+
+
+def _neighbours(buckets: np.ndarray, members: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """(packed pairs, pairs left out) of members in the same bucket (sorted): each with its next ``WINDOW``."""
+    ends = np.flatnonzero(np.concatenate([buckets[1:] != buckets[:-1], [True]])) + 1
+    sizes = np.diff(ends, prepend=0)
+    behind = np.repeat(ends, sizes) - np.arange(len(buckets)) - 1
+    crowded = np.flatnonzero(behind > 0)
+    packed = members.astype(np.uint64)
+    for start in range(0, len(crowded), _SLICE_PAIRS):
+        active = crowded[start : start + _SLICE_PAIRS]
+        pairs = []
+        for step in range(1, WINDOW + 1):
+            active = active[behind[active] >= step]
+            one, other = packed[active], packed[active + step]
+            pairs.append((np.minimum(one, other) << np.uint64(32) | np.maximum(one, other))[one != other])
+        yield np.unique(np.concatenate(pairs)), int((behind[active] - WINDOW).sum())
+
+
+def _confirmed(
+    pairs: np.ndarray, known: np.ndarray, rows: Signatures, least_words: float, least_numbers: float
+) -> np.ndarray:
+    """The pairs that are similar and not yet ``known`` (sorted)."""
+    if len(known):
+        pairs = pairs[known[np.minimum(np.searchsorted(known, pairs), len(known) - 1)] != pairs]
+    left, right = map(rows.words.sizes_of, _unpacked(pairs))
+    pairs = pairs[np.minimum(left, right) >= least_words * np.maximum(left, right) - 1e-9]
+    for ragged, least in ((rows.numbers, least_numbers), (rows.words, least_words)):
+        pairs = pairs[ragged.jaccard(*_unpacked(pairs)) >= least]
+    return pairs
 
 
 def _unpacked(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

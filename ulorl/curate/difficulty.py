@@ -16,7 +16,7 @@ Does not open models (``last_steps``).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +47,8 @@ class Sampler:
     seed: int
     directory: Path
     key: dict[str, object]
+    shown: Callable[[list[Problem]], list[Problem]] = list
+    """From problems to the texts that a model is shown of them."""
     earlier: Path | None = None
     """Samples to start from, where they were made alike."""
     on_progress: Callable[[int, int], None] | None = None
@@ -57,7 +59,7 @@ class Sampler:
         from ulorl.sampling import sample_problems
 
         return sample_problems(
-            problems,
+            self.shown(problems),
             engine=self.engine,
             prompter=self.prompter,
             verifier=self.verifier,
@@ -137,12 +139,14 @@ def difficulty(
     return StepResult(kept, dropped, notes=notes)
 
 
-def short_prompts(problems: list[Problem], prompter: Prompter, most: int) -> StepResult:
-    """Drop the problems whose prompt has more than ``most`` tokens."""
+def short_prompts(
+    problems: list[Problem], prompter: Prompter, most: int, shown: Sequence[Problem] | None = None
+) -> StepResult:
+    """Drop the problems whose prompt has more than ``most`` tokens; ``shown``: as a model is shown them."""
     kept: list[Problem] = []
     dropped: list[Dropped] = []
-    for problem in problems:
-        tokens = len(prompter.encode(problem.problem))
+    for problem, text in zip(problems, shown or problems, strict=True):
+        tokens = len(prompter.encode(text.problem))
         if tokens > most:
             dropped.append(drop(problem, "difficulty", "prompt_too_long", f"{tokens} tokens, at most {most}"))
         else:

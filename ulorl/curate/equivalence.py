@@ -14,7 +14,7 @@ from ulorl.recipe import VerifyRecipe
 
 def same_answer(left: str, right: str) -> bool:
     """Whether ``left`` and ``right`` are the same answer."""
-    return same_text(left, right) or _equal_by_rules(*sorted((left, right)))
+    return left == right or same_text(left, right) or _equal_by_rules(*sorted((left, right)))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -15,7 +15,7 @@ _ASK = r"(?:find|determine|calculate|compute|evaluate|what (?:is|are|was|were))"
 _SECOND = re.compile(
     r"\band (?:also |then |additionally |hence )?(?=(?:find|determine|calculate|compute|prove|show that|identify|"
     r"specify|state|what (?:is|are|was|were|will|would)|(?:by )?how (?:many|much|long|far|old|tall)|"
-    r"(?:verify|check|conclude|decide) (?:whether|if))\b)",
+    r"(?:verify|check|conclude|decide) (?:whether|if|by (?:finding|calculating|computing)))\b)",
     re.IGNORECASE,
 )
 _WHICH_ONE = re.compile(
@@ -31,15 +31,17 @@ _COMBINES = re.compile(
     re.IGNORECASE,
 )
 _BLANK = re.compile(
-    r"_{3,}|\\boxed\{\s{0,9}\}|(?:\\_ ?){2,}|\\underline\{(?:\s|~|\\[a-z]*|\\hspace\{\w{1,8}\}){0,20}\}"
+    r"_{3,}|\\boxed\{\s{0,9}\}|(?:\\_ ?){2,}|\\underline\{(?:\s|~|\\[a-z]*|\\hspace\{\w{1,8}\}){0,20}\}|"
+    r"(?<=[A-Za-z])\s?=\s{1,4}(?=[,.;])"
 )
 _MIN_BETWEEN_BLANKS = 2
 _COUNT = re.compile(r"\bhow many\b", re.IGNORECASE)
 _COUNT_AND = re.compile(r"and (?:what (?:is|are|will|would)|how)\b", re.IGNORECASE)
 _ONE_NAME = re.compile(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])|(?<=\$)[a-z](?=\$)")
-_FIRST = re.compile(rf"\b(?:{_ASK}|solve|round|how (?:many|much|long|far))\b", re.IGNORECASE)
+_FIRST = re.compile(rf"\b(?:{_ASK}|solve|round|how (?:many|much|long|far|should|must))\b", re.IGNORECASE)
 _REFERS = re.compile(
     r"\b(?:this|these|the result|the value\W*$|its value|their (?:sum|product|difference|ratio|average)|remainder|"
+    r"numerator|if (?:it|they) exists?|"
     r"modulo|expressed?|the answer|it is (?:closest|nearest)|that (?:sum|value|number))\b",
     re.IGNORECASE,
 )
@@ -79,7 +81,7 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 _OF_BOTH = re.compile(r"\b(?:between|sum|difference|ratio|product|distance|average)\b", re.IGNORECASE)
-_SEVERAL = re.compile(r",(?!\d{3})|;|\band\b|\bor\b|=.{0,80}=|\\quad|\\qquad|\\begin|\n|\\cup|\\pm")
+_SEVERAL = re.compile(r",(?!\d{3})|;|\band\b|\bor\b|\bto\b|=.{0,80}=|\\quad|\\qquad|\\begin|\n|\\cup|\\pm")
 
 
 def joined_evidence(text: str, answer: str) -> str:
@@ -124,7 +126,7 @@ def _combines(earlier: str, later: str) -> bool:
 
 def _blanks(text: str) -> str:
     """Two blanks or more to fill in, with something between them."""
-    if "_" not in text and "\\underline" not in text and "\\boxed" not in text:
+    if not any(sign in text for sign in ("_", "\\underline", "\\boxed", "= ")):
         return ""
     found = list(_BLANK.finditer(text))
     gaps = [text[one.end() : other.start()] for one, other in itertools.pairwise(found)]

@@ -8,7 +8,7 @@ Does not decide about rows (``references``, ``consensus``, ``difficulty``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,19 +22,20 @@ from ulorl.curate.consensus import Consensus, Finding
 from ulorl.curate.difficulty import Sampler, difficulty, short_prompts
 from ulorl.curate.earlier import EarlierSamples, batches
 from ulorl.curate.guesses import BareAnswers
+from ulorl.curate.reasons import drop
 from ulorl.curate.references import references
 from ulorl.curate.result import StepResult
 from ulorl.curate.stream import Progress, Stream
 from ulorl.curate.votes import OpenModel, ask_voter, matching_samples, open_voter, sampling_key
 from ulorl.files import write_table
-from ulorl.problem import Dropped, Problem
+from ulorl.problem import MATH, Dropped, Problem
 from ulorl.recipe import Recipe
 from ulorl.rows import table_problems
 from ulorl.verify.verdict import Item
 
 if TYPE_CHECKING:
     from ulorl.engine.prompts import Prompter
-    from ulorl.verify import Verifier
+    from ulorl.verify.tasks.scorer import Scorer
 
 VOTES_FILE = "votes.parquet"
 VOTES_SCHEMA = pa.schema(
@@ -60,12 +61,12 @@ class LastSteps:
         self,
         recipe: Recipe,
         stream: Stream,
-        verifier: Verifier,
+        scorer: Scorer,
         start_model: OpenModel | None,
         directory: Path,
         progress: Progress,
     ) -> None:
-        self._recipe, self._stream, self._verifier = recipe, stream, verifier
+        self._recipe, self._stream, self._scorer, self._verifier = recipe, stream, scorer, scorer.mathematics
         self._start_model, self._directory, self._progress = start_model, directory, progress
 
     def run(self) -> None:
@@ -83,15 +84,27 @@ class LastSteps:
         def step(problems: list[Problem]) -> StepResult:
             findings = consensus.findings(problems) if consensus is not None else {}
             votes.extend(_vote_rows(findings))
-            single = references([one for one in problems if one.id not in fate], self._verifier, findings=findings)
-            lost = {row.problem.id: row for row in single.dropped} | fate
-            kept = [replace(one, conflict=None) for one in single.kept]
+            mathematics = [one for one in problems if one.task == MATH and one.id not in fate]
+            single = references(mathematics, self._verifier, findings=findings)
+            lost = {row.problem.id: row for row in single.dropped} | self._broken(problems) | fate
+            usable = {one.id: one for one in single.kept}
+            kept = [replace(usable.get(one.id, one), conflict=None) for one in problems if one.id not in lost]
             return StepResult(kept, [lost[one.id] for one in problems if one.id in lost], notes=single.notes)
 
         self._stream.step("references", step)
         self._stream.entries[-1]["notes"] |= {"groups with conflicting references": groups} | notes
         if consensus is not None:
             write_table(self._directory / VOTES_FILE, pa.Table.from_pylist(votes, schema=VOTES_SCHEMA))
+
+    def _broken(self, problems: Sequence[Problem]) -> dict[str, Dropped]:
+        """Rows of other tasks than mathematics that their task cannot judge, by id."""
+        found = {}
+        for problem in problems:
+            fault = self._scorer.check(problem) if problem.task != MATH else None
+            if fault is not None:
+                detail = f"task {problem.task}: {fault}"
+                found[problem.id] = drop(problem, "references", "unverifiable_reference", detail)
+        return found
 
     def _settled(self, consensus: Consensus | None) -> tuple[dict[str, Dropped], int]:
         """(id -> what becomes of it, for the rows in conflict that are not kept; number of their groups)."""
@@ -141,7 +154,9 @@ class LastSteps:
         return ", ".join(self._verifier.extraction(Item("", response)).answers) or None
 
     def _rows(self) -> Iterator[Problem]:
-        return (problem for table in self._stream.rows.tables() for problem in table_problems(table))
+        """The rows that models vote on: mathematics."""
+        rows = (problem for table in self._stream.rows.tables() for problem in table_problems(table))
+        return (problem for problem in rows if problem.task == MATH)
 
     def _difficulty(self) -> None:
         settings = self._recipe.curate.difficulty
@@ -158,7 +173,8 @@ class LastSteps:
         sampler = Sampler(
             engine=engine,
             prompter=prompter,
-            verifier=self._verifier,
+            verifier=self._scorer,
+            shown=self._scorer.prompted,
             seed=self._recipe.seed,
             directory=self._directory / "samples",
             key=key,
@@ -169,7 +185,7 @@ class LastSteps:
             replace(
                 sampler,
                 prompter=_prompter(self._recipe, settings.guess.prompt),
-                verifier=BareAnswers(self._verifier),
+                verifier=BareAnswers(self._scorer),
                 directory=self._directory / "guesses",
                 key=key | {"guess": settings.guess.prompt},
                 earlier=None,
@@ -183,7 +199,8 @@ class LastSteps:
     def _rated(
         self, problems: list[Problem], prompter: Prompter, sampler: Sampler | None, guesser: Sampler | None
     ) -> StepResult:
-        short = short_prompts(problems, prompter, self._recipe.model.max_prompt_tokens)
+        shown = self._scorer.prompted(problems)
+        short = short_prompts(problems, prompter, self._recipe.model.max_prompt_tokens, shown)
         result = difficulty(short.kept, self._recipe.curate.difficulty, sampler, guesser)
         return StepResult(result.kept, short.dropped + result.dropped, notes=result.notes)
 

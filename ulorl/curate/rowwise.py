@@ -1,7 +1,8 @@
 """The steps that look at one row at a time, on batches of rows, in any process.
 
 Invariants: what becomes of a row does not depend on the other rows of its batch; rows keep their order; every row of
-a batch is in ``kept`` or in ``dropped``. In a first pass the rows have their number in the input for an id, because
+a batch is in ``kept`` or in ``dropped``; steps about mathematics (all here but duplicates) leave rows of other tasks as
+they are. In a first pass the rows have their number in the input for an id, because
 ids that no two rows share cannot be given in one process without knowing the others' rows: ``BatchResult.give_ids``
 puts them in.
 """
@@ -27,7 +28,7 @@ from ulorl.curate.result import StepResult
 from ulorl.curate.reword import reword
 from ulorl.curate.rewrite import rewrite
 from ulorl.curate.signatures import Signatures, signatures
-from ulorl.problem import BadRow, Dropped, Problem
+from ulorl.problem import MATH, BadRow, Dropped, Problem
 from ulorl.recipe import CurateRecipe
 from ulorl.rows import dropped_table, problem_table, table_problems
 
@@ -94,18 +95,18 @@ class FirstPass:
         run.record("load", len(rows), StepResult(problems, [_numbered(row, at) for at, row in unreadable.items()]))
         cleaning = "normalise" in self._recipe.steps
         if cleaning:
-            run.step("normalise", clean_rows)
+            run.mathematics("normalise", clean_rows)
         if "answers" in self._recipe.steps:
-            run.step("answers", partial(answers, recipe=self._recipe))
+            run.mathematics("answers", partial(answers, recipe=self._recipe))
         if "kinds" in self._recipe.steps:
-            run.step("kinds", partial(kinds, decide=self._decide))
+            run.mathematics("kinds", partial(kinds, decide=self._decide))
         if "rewrite" in self._recipe.steps:
-            run.step("rewrite", partial(rewrite, reword=self._reword))
+            run.mathematics("rewrite", partial(rewrite, reword=self._reword))
         result = run.result()
         result.start = batch.start
         for number, row in rows.items():
             if isinstance(row, Problem):
-                result.ids.append(cleaned_id(row) if cleaning else row.id)
+                result.ids.append(cleaned_id(row) if cleaning and row.task == MATH else row.id)
             else:
                 result.ids.append(unreadable[number].problem.id)
         if self._with_signatures:
@@ -125,7 +126,7 @@ class SecondPass:
         if batch.groups is not None:
             run.step("duplicates", partial(settle, groups=batch.groups, leader_ids=batch.leader_ids))
         if "contamination" in self._recipe.steps:
-            run.step("contamination", partial(contamination, recipe=self._recipe, benchmarks=self._index))
+            run.mathematics("contamination", partial(contamination, recipe=self._recipe, benchmarks=self._index))
         return run.result()
 
 
@@ -139,6 +140,13 @@ class _Run:
 
     def step(self, name: str, call: Any) -> None:
         self.record(name, len(self.problems), call(self.problems))
+
+    def mathematics(self, name: str, call: Any) -> None:
+        """A step that rows of other tasks pass untouched."""
+        result = call([problem for problem in self.problems if problem.task == MATH])
+        left = {problem.id: problem for problem in result.kept}
+        kept = [left.get(one.id, one) for one in self.problems if one.task != MATH or one.id in left]
+        self.record(name, len(self.problems), replace(result, kept=kept))
 
     def record(self, name: str, rows_in: int, result: StepResult) -> None:
         self._entries.append(step_entry(name, rows_in, len(result.kept), result.dropped, result.notes))

@@ -9,6 +9,7 @@ batches of any size; rows are numbered in the order in which batches were append
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ulorl.curate.features import exact_key, features
-from ulorl.problem import Problem
+from ulorl.columns import json_object
+from ulorl.curate.features import Features, exact_key, features
+from ulorl.problem import MATH, Problem
 
 BANDS = 32
 _ROWS_PER_BAND = 3
@@ -65,12 +67,16 @@ class Ragged:
         """Number of hashes of each of ``rows``."""
         return self.offsets[rows + 1] - self.offsets[rows]
 
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """The hashes of ``rows``, one row after the other."""
+        sizes = self.sizes_of(rows)
+        starts = np.repeat(self.offsets[rows] - (np.cumsum(sizes) - sizes), sizes)
+        return np.asarray(self.values[starts + np.arange(len(starts))])
+
     def _keys(self, rows: np.ndarray) -> np.ndarray:
         """(pair, hash) of all hashes of ``rows`` as one sorted 64-bit number each."""
-        sizes = self.sizes_of(rows)
-        starts = np.repeat(self.offsets[rows] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-        values = self.values[starts + np.arange(len(starts))].astype(np.uint64)
-        return values | np.repeat(np.arange(len(rows), dtype=np.uint64) << np.uint64(32), sizes)
+        values = self.of_rows(rows).astype(np.uint64)
+        return values | np.repeat(np.arange(len(rows), dtype=np.uint64) << np.uint64(32), self.sizes_of(rows))
 
 
 @dataclass(frozen=True)
@@ -101,17 +107,37 @@ class Signatures:
 
 
 def signatures(problems: Sequence[Problem]) -> Signatures:
-    """The signatures of ``problems``, in memory."""
-    found = [features(problem.problem) for problem in problems]
+    """The signatures of ``problems``, in memory.
+
+    Two rows of another task than mathematics are duplicates only where all of them is the same but an id: puzzles are
+    alike in their words, and each is another one.
+    """
+    found = [features(problem.problem) if problem.task == MATH else _by_itself(problem) for problem in problems]
     words = Ragged.of_sets([one.words for one in found])
     return Signatures(
-        exact=np.frombuffer(b"".join(exact_key(one.problem) for one in problems), dtype=np.uint64).reshape(-1, 2),
+        exact=np.frombuffer(b"".join(map(_exact, problems)), dtype=np.uint64).reshape(-1, 2),
         preference=np.array([_preference(one) for one in problems], dtype=np.uint64),
         multiplicity=np.array([one.multiplicity or 1 for one in problems], dtype=np.int32),
         words=words,
         numbers=Ragged.of_sets([one.numbers for one in found]),
         bands=_band_hashes(words),
     )
+
+
+def _exact(problem: Problem) -> bytes:
+    return exact_key(problem.problem) if problem.task == MATH else _whole(problem)
+
+
+def _by_itself(problem: Problem) -> Features:
+    """Words that no other row has, so that it is near none."""
+    return Features(frozenset([f"{problem.task} {_whole(problem).hex()}"]), frozenset())
+
+
+def _whole(problem: Problem) -> bytes:
+    """16 bytes of all that makes a row of another task, but ``metadata``, which counts the rows of a puzzle's set."""
+    extra = {name: value for name, value in problem.extra.items() if name != "metadata"}
+    text = "\0".join((problem.task, problem.problem, problem.answer, json_object(extra)))
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 @lru_cache(maxsize=1 << 17)

@@ -73,10 +73,10 @@ def curate(
             stream.carry_out(benchmarks)
         if {"references", "difficulty"} & steps:
             from ulorl.curate.last_steps import LastSteps
-            from ulorl.verify import Verifier
+            from ulorl.verify.tasks.scorer import Scorer
 
-            with Verifier(recipe.verify) as verifier:
-                LastSteps(recipe, stream, verifier, engine_factory, work.path, progress or _silent).run()
+            with Scorer(recipe.verify) as scorer:
+                LastSteps(recipe, stream, scorer, engine_factory, work.path, progress or _silent).run()
         funnel = stream.funnel()
         kept = write_parquet(work.path / PROBLEMS_FILE, PROBLEM_SCHEMA, stream.problems())
         lost = write_parquet(work.path / "dropped.parquet", DROPPED_SCHEMA, stream.dropped())

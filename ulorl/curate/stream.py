@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from ulorl.curate.card import Census
-from ulorl.curate.duplicates import Groups, group_rows
+from ulorl.curate.duplicates import SKIPPED, Groups, group_rows
 from ulorl.curate.funnel import merge_entries, step_entry
 from ulorl.curate.ids import UniqueIds
 from ulorl.curate.reader import Reader
@@ -84,8 +84,11 @@ class Stream:
         for result in self._pass(self._mapped(partial(SecondPass, self._recipe, benchmarks), self._decided())):
             done += result.entries[0]["rows_in"] if result.entries else 0
             self._progress("duplicates and leaks", done, total)
+        skipped = self._groups.skipped if self._groups is not None else 0
         self._groups, self._ids = None, pa.chunked_array([], pa.string())
         for entry in self.entries:
+            if entry["step"] == "duplicates":
+                entry["notes"][SKIPPED] = skipped
             if entry["step"] == "contamination":
                 entry["notes"]["benchmark items"] = sum(map(len, benchmarks.values()))
 

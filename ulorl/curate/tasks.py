@@ -55,7 +55,8 @@ _BEFORE_DISPLAY = re.compile(
 _AFTER_DISPLAY = re.compile(rf"(\\\]|\$\$|\\end\{{{_MATH}(?:ed)?\*?\}})[ \t]{{0,8}}\n{{1,2}}(?=[a-z])")
 _PREPOSITION = r"(?:(?:at|to|in|on|by|with|for|from|after|of|under|into|through|during) )?"
 _WH = re.compile(
-    rf"^(?:[^.?!]{{0,200}}[,;:] )?{_LINK}(?:{_PREPOSITION}(?:what|which|how \w+|who|whose|where|when)\b[^?]*\?|"
+    rf"^(?:(?:[^.?!]|\.\d){{0,200}}[,;:] )?{_LINK}(?:{_PREPOSITION}"
+    rf"(?:what|which|how \w+|who|whose|where|when)\b[^?]*\?|"
     r"(?:find|(?:determine|verify|check|state|decide) (?:if|whether)|determine|calculate|compute|evaluate)\b)",
     re.IGNORECASE,
 )

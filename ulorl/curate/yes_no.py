@@ -38,7 +38,8 @@ def asks_yes_no(sentence: str) -> bool:
     whether = bool(_WHETHER.match(sentence))
     if not whether and not (_QUESTION_END.search(sentence) and _YES_NO.match(sentence)):
         return False
-    if _AND_ASKS.search(sentence) or quoted(sentence) or _ALTERNATIVES.search(sentence):
+    told = quoted(sentence) and not (whether and sentence[0].isalpha())
+    if _AND_ASKS.search(sentence) or told or _ALTERNATIVES.search(sentence):
         return False
     if whether:
         return True

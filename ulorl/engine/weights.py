@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ulorl.engine.base import EngineError, NamedTensors
+from ulorl.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -55,3 +56,16 @@ class WeightNames:
             yield name, tensor
         if missing:
             raise EngineError(f"loading weights: {len(missing)} tensors are missing, {min(missing)!r} first")
+
+
+def read_weights(directory: Path) -> Iterator[tuple[str, torch.Tensor]]:
+    """Every tensor of a Hugging Face directory's safetensors files."""
+    from safetensors import safe_open
+
+    files = sorted(directory.glob("*.safetensors"))
+    if not files:
+        raise UserError(f"{directory}: no safetensors file")
+    for file in files:
+        with safe_open(file, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - safe_open is no mapping
+                yield name, tensors.get_tensor(name)

@@ -109,8 +109,9 @@ def load_benchmark(benchmark: Benchmark, seed: int) -> list[Problem]:
 
 def _fields(benchmark: Benchmark, known: KnownBenchmark | None) -> FieldNames:
     if known is None or benchmark.source not in ("", known.source):
-        return FieldNames(problem=benchmark.problem, answer=benchmark.answer)
-    return FieldNames(problem=benchmark.problem or known.problem, answer=benchmark.answer or known.answer)
+        return FieldNames(problem=benchmark.problem, answer=benchmark.answer, task=benchmark.task)
+    problem, answer = benchmark.problem or known.problem, benchmark.answer or known.answer
+    return FieldNames(problem=problem, answer=answer, task=benchmark.task)
 
 
 def _refuse_repeated(benchmark: Benchmark, problems: Sequence[Problem]) -> None:

@@ -1,7 +1,7 @@
 """Two evaluations of the same problems, paired by problem.
 
-A measure is one number a problem; its difference is after - before, with both intervals and the smallest true
-difference the pairing could have seen. Whether a loss is real is decided in ``ulorl.evaluate.gate``.
+A measure is one number a problem; its difference is after - before, with both intervals. Whether a loss is real is
+decided in ``ulorl.evaluate.gate``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ulorl.errors import UserError
 from ulorl.evaluate.estimates import bounds
 from ulorl.evaluate.estimators import (
+    average_variance,
     avg_at_n,
     cautious_variance,
     maj_at_k,
@@ -39,20 +40,22 @@ SOLVED = 0.5
 @dataclass(frozen=True)
 class MeasuredProblems:
     """The measures of one benchmark, each a number a problem, in the order of ``ids``, and the sampling variance of
-    those where it is known; ``noise`` is that of avg, never zero, for tests."""
+    those where it is known; ``noise`` is that of avg, never zero, for tests. ``steps``: how much one more right sample
+    changes a problem's value at most."""
 
     ids: tuple[str, ...]
     values: dict[str, FloatArray]
     variances: dict[str, FloatArray]
     noise: FloatArray
+    steps: dict[str, float]
 
 
 def compare(before: Path, after: Path, settings: EvaluateRecipe | None = None) -> dict[str, Any]:
     """Compare two finished evaluations on the benchmarks they share, paired by problem.
 
     For each benchmark: ``measures`` (avg, pass@k, maj@k for every k of both, truncated, length), each with
-    before, after, difference, interval (for problems like these), these_problems (the interval for them) and
-    detectable; ``gained`` and ``lost`` problems. ``decision``: see ``ulorl.evaluate.gate.decide``, with the
+    before, after, difference, interval (for problems like these) and these_problems (the interval for them);
+    ``gained`` and ``lost`` problems. ``decision``: see ``ulorl.evaluate.gate.decide``, with the
     population, the significance and the minimum effect of ``settings``. Raises UserError when they share no
     benchmark, or one holds other problems.
     """
@@ -91,7 +94,7 @@ def measure(scores: pa.Table, ks: Sequence[int]) -> MeasuredProblems:
     scores = scores.sort_by("problem_id")
     counts = counts_of(scores)
     samples = np.array([one.samples for one in counts], dtype=np.float64)
-    values, variances = {"avg": avg_at_n(counts)}, {"avg": sampling_variance(counts, 1)}
+    values, variances = {"avg": avg_at_n(counts)}, {"avg": average_variance(counts)}
     for k in ks:
         values[f"pass@{k}"], variances[f"pass@{k}"] = pass_at_k(counts, k), sampling_variance(counts, k)
     for k in ks:
@@ -101,7 +104,10 @@ def measure(scores: pa.Table, ks: Sequence[int]) -> MeasuredProblems:
         values["truncated"] = np.array(truncated, dtype=np.float64) / samples
     if None not in length:
         values["length"] = np.array(length, dtype=np.float64)
-    return MeasuredProblems(tuple(one.problem_id for one in counts), values, variances, cautious_variance(counts))
+    fewest = float(samples.min())
+    steps = {f"{kind}@{k}": k / fewest for kind in ("pass", "maj") for k in ks} | {"avg": 1 / fewest}
+    ids = tuple(one.problem_id for one in counts)
+    return MeasuredProblems(ids, values, variances, cautious_variance(counts), steps)
 
 
 def _require_same_problems(name: str, before: MeasuredProblems, after: MeasuredProblems) -> None:
@@ -137,7 +143,7 @@ def differing_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 def _difference(before: MeasuredProblems, after: MeasuredProblems, key: str) -> dict[str, Any]:
     before_P, after_P = before.values[key], after.values[key]
-    paired = paired_difference(before_P, after_P)
+    paired = paired_difference(before_P, after_P, step=max(before.steps.get(key, 0.0), after.steps.get(key, 0.0)))
     sampling = None
     if key in before.variances:
         variances_P = before.variances[key] + after.variances[key]
@@ -148,7 +154,6 @@ def _difference(before: MeasuredProblems, after: MeasuredProblems, key: str) -> 
         "difference": paired.mean,
         "interval": bounds(paired.interval),
         "these_problems": bounds(sampling),
-        "detectable": paired.detectable,
     }
 
 

@@ -31,22 +31,37 @@ class ProblemCounts:
     """The verdicts on one problem's samples.
 
     ``others`` holds the sizes of the classes of equivalent answers that are not right, ``samples`` counts
-    everything: ``correct + sum(others)`` samples gave an answer, the others abstained.
+    everything: ``correct + sum(others)`` samples gave an answer, the others abstained. A task that gives parts of a
+    reward has ``reward``, the mean over the samples, and ``reward_variance``, the unbiased variance of that mean over
+    them (nan for one sample); without it the reward is 1 where right and 0 elsewhere.
     """
 
     problem_id: str
     samples: int
     correct: int
     others: tuple[int, ...] = ()
+    reward: float | None = None
+    reward_variance: float = float("nan")
 
     def __post_init__(self) -> None:
         if self.samples < 1 or self.correct < 0 or self.correct + sum(self.others) > self.samples:
             raise ValueError(f"impossible counts: {self}")
 
+    @property
+    def average(self) -> float:
+        """Mean reward of the samples."""
+        return self.correct / self.samples if self.reward is None else self.reward
+
 
 def avg_at_n(counts: Sequence[ProblemCounts]) -> FloatArray:
-    """Share of right samples of each problem, shape (problems,)."""
-    return np.array([one.correct / one.samples for one in counts])
+    """Mean reward of each problem's samples, shape (problems,): the share of right ones where rewards have no parts."""
+    return np.array([one.average for one in counts])
+
+
+def average_variance(counts: Sequence[ProblemCounts]) -> FloatArray:
+    """Variance of each problem's mean reward over its samples, shape (problems,); nan for one sample."""
+    own = [_pass_variance(one.samples, one.correct, 1) if one.reward is None else one.reward_variance for one in counts]
+    return np.array(own)
 
 
 def pass_at_k(counts: Sequence[ProblemCounts], k: int) -> FloatArray:
@@ -85,12 +100,13 @@ def sampling_variance(counts: Sequence[ProblemCounts], k: int) -> FloatArray:
 
 
 def cautious_variance(counts: Sequence[ProblemCounts]) -> FloatArray:
-    """Variance of each problem's share of right samples, never zero: q (1-q) / n with q = (c+1) / (n+2).
+    """Variance of each problem's mean reward, never zero: q (1-q) / n with q = (c+1) / (n+2), c the sum of rewards.
 
-    For tests, where a problem that is always right must not count as certain (Agresti and Coull 1998).
+    For tests, where a problem that is always right must not count as certain (Agresti and Coull 1998). For rewards with
+    parts it is an upper bound: none from 0 to 1 varies more than one that is right or wrong.
     """
     samples = np.array([one.samples for one in counts], dtype=np.float64)
-    share = (np.array([one.correct for one in counts]) + 1) / (samples + 2)
+    share = (avg_at_n(counts) * samples + 1) / (samples + 2)
     return np.asarray(share * (1 - share) / samples)
 
 

@@ -52,7 +52,7 @@ def read_estimates(directory: Path) -> dict[str, Any]:
 
 def settings_of(recipe: Recipe) -> dict[str, Any]:
     """The settings of sampling and verifying that estimates are to be read with."""
-    left_out = {"benchmarks", "bench_dir", "pass_k", "population", "significance", "min_effect"}
+    left_out = {"benchmarks", "bench_dir", "pass_k", "population", "significance", "min_effect", "boundary"}
     chosen = recipe.evaluate.model_dump(mode="json", exclude=left_out)
     prompt = recipe.model.model_dump(mode="json", include={"chat", "system", "prompt"})
     return chosen | prompt | {"seed": recipe.seed, "verify": recipe.verify.model_dump(mode="json")}

@@ -27,7 +27,7 @@ from ulorl.recipe import Recipe
 from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
 from ulorl.sample_store import SETTINGS_FILE, SampleStore
 from ulorl.sampling import judged_columns
-from ulorl.verify import Verifier
+from ulorl.verify.tasks.scorer import Scorer
 
 
 def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
@@ -47,7 +47,7 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
     there = manifest_at(output)
     again = there is not None and there.get("config", {}).get("rescored") == manifest["fingerprint"]
     inputs = [one["input"] for one in manifest["inputs"]] if same_place else [directory]
-    with full_disk_told(output), Verifier(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
+    with full_disk_told(output), Scorer(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
         work = artifact.begin(
             output,
             stage="evaluate",
@@ -82,7 +82,7 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
             work.release()
 
 
-def _judge_again(kept: Path, new: Path, scores: pa.Table, verifier: Verifier, verify: Mapping[str, Any]) -> pa.Table:
+def _judge_again(kept: Path, new: Path, scores: pa.Table, verifier: Scorer, verify: Mapping[str, Any]) -> pa.Table:
     """The scored samples in ``kept`` with new verdicts, kept in ``new``; SAMPLE_SCHEMA, in order."""
     try:
         settings = json.loads((kept / SETTINGS_FILE).read_text(encoding="utf-8"))
@@ -108,8 +108,11 @@ def _judge_again(kept: Path, new: Path, scores: pa.Table, verifier: Verifier, ve
 
 
 def _problems(scores: pa.Table) -> list[Problem]:
-    columns = (scores[name].to_pylist() for name in ("problem_id", "problem", "reference"))
-    return [Problem(*row) for row in zip(*columns, strict=True)]
+    columns = (scores[name].to_pylist() for name in ("problem_id", "problem", "reference", "task", "extra"))
+    return [
+        Problem(identity, text, reference, task=task or "math", extra=json.loads(extra or "{}"))
+        for identity, text, reference, task, extra in zip(*columns, strict=True)
+    ]
 
 
 def _ks(recipe: Recipe, scores: pa.Table) -> list[int]:

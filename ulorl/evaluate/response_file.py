@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ulorl.columns import plain
 from ulorl.errors import UserError
 from ulorl.evaluate.scores import UNKNOWN
 from ulorl.problem import BadRow, Problem, problem_id
@@ -26,6 +27,8 @@ SPELLINGS = {
     "label": ("label",),
 }
 """Columns looked for, in this order. A list of responses is as many samples."""
+_NOT_THE_ROWS = {spelling for spellings in SPELLINGS.values() for spelling in spellings} | {"task"}
+"""Columns that say nothing about a problem beside its text and its reference."""
 _STOPPED = {"stop": "stop", "length": "length"}
 
 
@@ -56,7 +59,7 @@ def read_responses(path: Path) -> tuple[list[Response], int]:
     for raw in read_file(path):
         if isinstance(raw, BadRow):
             raise UserError(f"{path}:{raw.line}: {raw.reason}; every row needs a problem, a reference and a response")
-        if _is_null(raw.columns, "reference"):
+        if _is_null(raw.columns, "reference") and raw.columns.get("task") in (None, "math"):
             unscored += 1
             continue
         for response in _responses(path, raw.line, raw.columns):
@@ -81,8 +84,10 @@ def _is_null(columns: Mapping[str, Any], field: str) -> bool:
 
 def _responses(path: Path, row: int, columns: Mapping[str, Any]) -> Iterator[Response]:
     values = {name: _value(columns, spellings) for name, spellings in SPELLINGS.items()}
+    task = columns.get("task") or "math"
+    needed = ("reference", "response") if task == "math" else ("response",)
     what = "problem (or id)" if values["problem"] is None and values["id"] is None else ""
-    what = what or next((name for name in ("reference", "response") if values[name] is None), "")
+    what = what or next((name for name in needed if values[name] is None), "")
     if what:
         name = what.partition(" ")[0]
         raise UserError(
@@ -90,10 +95,12 @@ def _responses(path: Path, row: int, columns: Mapping[str, Any]) -> Iterator[Res
             f"the columns are: {', '.join(map(str, columns)) or 'none'}"
         )
     given = values["problem"] if values["problem"] is not None else f"problem {values['id']}"
-    text, reference = str(given), str(values["reference"])
-    if not reference.strip():
+    text, reference = str(given), "" if values["reference"] is None else str(values["reference"])
+    if not reference.strip() and task == "math":
         raise UserError(f"{path}:{row}: the reference is empty")
-    problem = Problem(problem_id(text), text, reference, source=path.name)
+    others = {str(name): plain(cell) for name, cell in columns.items() if name not in _NOT_THE_ROWS}
+    extra = {} if task == "math" else others
+    problem = Problem(problem_id(text), text, reference, source=path.name, task=str(task), extra=extra)
     several = values["response"] if isinstance(values["response"], list) else [values["response"]]
     for one in several:
         if not isinstance(one, str):

@@ -24,25 +24,26 @@ from ulorl.problem import SAMPLE_SCHEMA, Problem
 from ulorl.recipe import Recipe
 from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
 from ulorl.sample_store import STORE_SCHEMA, SampleStore
-from ulorl.sampling import judged_columns
-from ulorl.verify import Verifier
+from ulorl.sampling import judged_by, judged_columns
+from ulorl.verify.tasks.scorer import Scorer
 
 
 def score_responses(
-    path: Path, recipe: Recipe, pass_k: int, output: Path | None, force: bool = False
+    path: Path, recipe: Recipe, pass_k: int, output: Path | None, force: bool = False, benchmark: str = ""
 ) -> dict[str, Any]:
     """What ``estimates.json`` holds, for the responses in ``path``, kept as an evaluation in ``output`` if given.
 
-    ``pass_k`` is the largest k; 0 takes the fewest samples a problem has. A benchmark's ``labels`` say how often the
+    ``pass_k`` is the largest k; 0 takes the fewest samples a problem has. ``benchmark`` names the set of problems;
+    without it, the file does. A benchmark's ``labels`` say how often the
     verdict is the row's label, where rows have one. Raises UserError as ``read_responses``, and where a problem has
     fewer than ``pass_k`` responses.
     """
     responses, unscored = read_responses(path)
-    name, fingerprint = name_of(path), fingerprint_of(path)
+    name, fingerprint = benchmark or name_of(path), fingerprint_of(path)
     verify = recipe.verify.model_dump(mode="json")
     problems = list({response.problem.id: response.problem for response in responses}.values())
     key = {"responses": fingerprint, "verify": verify}
-    with Verifier(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
+    with Scorer(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
         judged = judged_columns([one.problem for one in responses], [one.text for one in responses], verifier)
         rows = _table(responses, problems, judged)
         scores = score_problems(name, problems, rows.select(SAMPLE_SCHEMA.names), classes)
@@ -83,7 +84,7 @@ def _table(responses: Sequence[Response], problems: Sequence[Problem], judged: S
                 "token_ids": [],
                 "finish_reason": response.finish_reason,
                 "prompt_hash": "",
-                "reference": response.problem.answer,
+                "reference": judged_by(response.problem),
                 **verdict,
             }
         )
@@ -120,7 +121,12 @@ def _keep(
     ks = sorted(map(int, result["benchmarks"][name]["pass_at_k"]))
     with full_disk_told(output):
         work = artifact.begin(
-            output, stage="evaluate", config={"key": dict(key), "pass_k": ks}, inputs=[path], seed=0, force=force
+            output,
+            stage="evaluate",
+            config={"key": dict(key), "pass_k": ks} | ({} if name == name_of(path) else {"benchmark": name}),
+            inputs=[path],
+            seed=0,
+            force=force,
         )
         if work.done:
             return

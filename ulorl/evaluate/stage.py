@@ -29,13 +29,14 @@ from ulorl.recipe import Recipe, VerifyRecipe
 from ulorl.recipe_evaluate import Benchmark
 from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
 from ulorl.sampling import sample_problems
-from ulorl.verify import Verifier, equivalence_classes
+from ulorl.verify import equivalence_classes
+from ulorl.verify.tasks.scorer import Scorer, named
 
 if TYPE_CHECKING:
     from ulorl.engine.prompts import Prompter
 
 Progress = Callable[[str, int, int], None]
-NO_INFLUENCE = ("bench_dir", "population", "significance", "min_effect")
+NO_INFLUENCE = ("bench_dir", "population", "significance", "min_effect", "boundary")
 """Settings on which no sample and no estimate depends."""
 GROWING = ("benchmarks", "pass_k", "samples")
 """Settings in which an evaluation may grow and keep its samples."""
@@ -84,10 +85,18 @@ def evaluate(
             return work.path
         try:
             write_atomic(work.path / TRAINED_RECIPE, dump_recipe(recipe))
-            sets = _loaded(recipe, benchmarks, prompter, work)
-            scores, estimates = _sample_and_estimate(
-                recipe, work, sets, engine=engine(), prompter=prompter, key=key, progress=progress
-            )
+            with Scorer(recipe.verify) as verifier:
+                sets = _loaded(recipe, benchmarks, prompter, verifier, work)
+                scores, estimates = _sample_and_estimate(
+                    recipe,
+                    work,
+                    sets,
+                    engine=engine(),
+                    prompter=prompter,
+                    verifier=verifier,
+                    key=key,
+                    progress=progress,
+                )
             write_results(
                 work.path,
                 model=model_name,
@@ -115,21 +124,34 @@ def extends(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
 
 
 def _loaded(
-    recipe: Recipe, benchmarks: Sequence[Benchmark], prompter: Prompter, work: artifact.Work
+    recipe: Recipe, benchmarks: Sequence[Benchmark], prompter: Prompter, verifier: Scorer, work: artifact.Work
 ) -> dict[Benchmark, list[Problem]]:
     """As ``_load``; a benchmark that cannot be used leaves no begun work in the way of the mended command."""
     try:
-        return _load(recipe, benchmarks, prompter)
+        return _load(recipe, benchmarks, prompter, verifier)
     except UserError:
         if not work.resumed:
             shutil.rmtree(work.path, ignore_errors=True)
         raise
 
 
-def _load(recipe: Recipe, benchmarks: Sequence[Benchmark], prompter: Prompter) -> dict[Benchmark, list[Problem]]:
-    """Problems by benchmark, all of whose prompts are short enough."""
+def _load(
+    recipe: Recipe, benchmarks: Sequence[Benchmark], prompter: Prompter, verifier: Scorer
+) -> dict[Benchmark, list[Problem]]:
+    """Problems by benchmark, as a model is shown them, all of whose prompts are short enough.
+
+    A reference that is unusable in mathematics is counted (``unusable_references``), since published benchmarks have
+    some; a row of another task that cannot be judged is refused.
+    """
     longest = recipe.model.max_prompt_tokens
-    sets = {one: load_benchmark(one, recipe.seed) for one in benchmarks}
+    sets = {}
+    for one in benchmarks:
+        problems = load_benchmark(one, recipe.seed)
+        for problem in problems:
+            fault = None if problem.task == "math" else verifier.check(problem)
+            if fault is not None:
+                raise UserError(f"benchmark {one.name}: {named(problem)}, task {problem.task}: {fault}")
+        sets[one] = verifier.prompted(problems)
     for benchmark, problems in sets.items():
         wrapped = Wrapped(prompter, benchmark.prompt)
         for problem in problems:
@@ -162,13 +184,14 @@ def _sample_and_estimate(
     *,
     engine: Engine,
     prompter: Prompter,
+    verifier: Scorer,
     key: Mapping[str, Any],
     progress: Progress | None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """SCORES_SCHEMA of all benchmarks, and the estimates by benchmark."""
     chosen = recipe.evaluate
     scores, estimates = [], {}
-    with Verifier(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
+    with voting_classes(recipe.verify) as classes:
         for benchmark, problems in sets.items():
             name = benchmark.name
             samples = sample_problems(
@@ -191,9 +214,9 @@ def _sample_and_estimate(
     return pa.concat_tables(scores), estimates
 
 
-def unusable_references(problems: Sequence[Problem], verifier: Verifier) -> int:
-    """Problems that nothing can be right on, because their reference cannot be read."""
-    return sum(verifier.check_reference(problem.answer) is not None for problem in problems)
+def unusable_references(problems: Sequence[Problem], verifier: Scorer) -> int:
+    """Problems that nothing can be right on, because their task finds them broken (a reference that cannot be read)."""
+    return sum(verifier.check(problem) is not None for problem in problems)
 
 
 @contextmanager

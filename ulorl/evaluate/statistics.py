@@ -3,7 +3,7 @@
 Two questions, two intervals, always named:
 - "these problems": the same problems sampled again; only the samples vary;
 - "problems like these": other problems of the kind; problems vary, so the problem is the unit (clustered),
-  with Student's t on problems - 1 degrees of freedom, corrected where the values are skew (pass@k near 1).
+  with Student's t on problems - 1 degrees of freedom; for shares by Wilson's formula, which keeps within [0, 1].
 Taking problems x samples as independent answers neither, and covers far less than it says.
 
 Invariant: an interval that the data cannot give is None, never of width zero (one problem, no spread at all).
@@ -24,11 +24,14 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 Population = Literal["these problems", "problems like these"]
 LEVEL = 0.95
-POWER = 0.8
-SKEW = 1.0
-"""Skewness of the problems' values from which their interval is corrected for it."""
-DAMPING = 0.8
-"""Share of the skewness that the correction takes."""
+TAIL = 0.5
+"""Steps of one problem's value by which an interval is wider on the side of the tail, for each unit of skewness. Found
+by simulation (``benchmarks/evaluate.py``)."""
+MORE = 0.5
+"""Problems more than there are that are taken to have changed by a step, in the error of a difference (the like of
+Agresti and Min, Biometrics 61, 2005)."""
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Mean of after - before over problems. ``detectable`` is the smallest true difference found with
-    probability POWER at this spread; both it and the interval are None without a spread over problems."""
+    """Mean of after - before over problems; the interval is None without a spread over problems."""
 
     mean: float
     problems: int
     interval: Interval | None
-    detectable: float | None
 
 
 def these_problems(values_P: FloatArray, variances_P: FloatArray, level: float = LEVEL) -> Interval | None:
@@ -64,30 +65,52 @@ def these_problems(values_P: FloatArray, variances_P: FloatArray, level: float =
     return _share(float(np.mean(values_P)), margin, "these problems", level)
 
 
-def problems_like_these(values_P: FloatArray, level: float = LEVEL) -> Interval | None:
-    """Interval for the mean of problems drawn like those of ``values_P`` (in [0, 1])."""
-    bounds = _clustered_bounds(values_P, level)
-    if bounds is None:
+def problems_like_these(values_P: FloatArray, level: float = LEVEL, step: float = 0.0) -> Interval | None:
+    """Interval for the mean of problems drawn like those of ``values_P`` (in [0, 1]).
+
+    Wilson's interval (E. B. Wilson, JASA 22, 1927) with as many independent trials as have the variance of this mean
+    (Korn and Graubard, Survey Methodology 24, 1998). ``step`` is how much one more right sample changes a problem's
+    value at most (k / n for pass@k): where problems crowd at one end, those far from it are few or missing among
+    these, and the interval is wider on their side.
+    """
+    problems = len(values_P)
+    if problems < 2 or np.ptp(values_P) < _ROUNDING:
         return None
-    return Interval("problems like these", max(0.0, bounds[0]), min(1.0, bounds[1]), level)
+    mean, quantile = float(np.mean(values_P)), two_sided_quantile(problems, level)
+    trials = mean * (1 - mean) * problems / float(np.var(values_P, ddof=1))
+    shrunk = 1 + quantile**2 / trials
+    middle = (mean + quantile**2 / (2 * trials)) / shrunk
+    margin = quantile / shrunk * math.sqrt(mean * (1 - mean) / trials + quantile**2 / (4 * trials**2))
+    below, above = _tails(values_P, step)
+    return Interval("problems like these", max(0.0, middle - margin - below), min(1.0, middle + margin + above), level)
 
 
-def paired_difference(before_P: FloatArray, after_P: FloatArray, level: float = LEVEL) -> PairedDifference:
-    """Difference of two runs on the same problems, in the same order, for problems like these."""
+def paired_difference(
+    before_P: FloatArray, after_P: FloatArray, level: float = LEVEL, step: float = 0.0
+) -> PairedDifference:
+    """Difference of two runs on the same problems, in the same order, for problems like these; ``step`` as in
+    ``problems_like_these``."""
     if before_P.shape != after_P.shape or not len(before_P):
         raise ValueError(f"need the same problems in both, got shapes {before_P.shape} and {after_P.shape}")
     difference_P = after_P - before_P
-    mean = float(np.mean(difference_P))
     problems = len(difference_P)
-    bounds = _clustered_bounds(difference_P, level)
-    if bounds is None:
-        return PairedDifference(mean, problems, None, None)
-    # Two-sided test at 1 - level, normal approximation of the power.
-    df = problems - 1
-    error = float(np.std(difference_P, ddof=1)) / math.sqrt(problems)
-    detectable = (t_quantile((1 + level) / 2, df) + t_quantile(POWER, df)) * error
-    interval = Interval("problems like these", *bounds, level)
-    return PairedDifference(mean, problems, interval, detectable)
+    found = difference_bounds(difference_P, two_sided_quantile(problems, level), step)
+    interval = None if found is None else Interval("problems like these", *found, level)
+    return PairedDifference(float(np.mean(difference_P)), problems, interval)
+
+
+def difference_bounds(difference_P: FloatArray, quantile: float, step: float = 0.0) -> tuple[float, float] | None:
+    """Bounds for the mean difference at this ``quantile`` of its studentised mean; None without a spread.
+
+    Where ``step`` is large few problems change, and then by as much: their spread says too little without MORE.
+    """
+    problems = len(difference_P)
+    if problems < 2 or np.ptp(difference_P) < _ROUNDING:
+        return None
+    mean = float(np.mean(difference_P))
+    margin = quantile * math.sqrt(float(np.var(difference_P, ddof=1)) / problems + MORE * (step / problems) ** 2)
+    below, above = _tails(difference_P, step)
+    return mean - margin - below, mean + margin + above
 
 
 def these_problems_difference(
@@ -102,28 +125,16 @@ def these_problems_difference(
     return Interval("these problems", mean - margin, mean + margin, level)
 
 
-def _clustered_bounds(values_P: FloatArray, level: float) -> tuple[float, float] | None:
-    """Student's interval for the mean, with Hall's correction where the values are skewer than SKEW.
+def two_sided_quantile(problems: int, level: float = LEVEL) -> float:
+    """Student's quantile of a two-sided interval for the mean of this many problems."""
+    return t_quantile((1 + level) / 2, max(1, problems - 1))
 
-    P. Hall, On the removal of skewness by transformation, JRSS B 54 (1992): a monotone cubic of the studentised
-    mean, inverted. Without it, the interval of pass@k near 1 covers far less than its level; with all of the skewness
-    of so few bounded values it covers more (both by simulation, ``benchmarks/evaluate.py``): hence DAMPING.
-    """
-    problems = len(values_P)
-    if problems < 2 or np.ptp(values_P) == 0:
-        return None
-    mean, spread = float(np.mean(values_P)), float(np.std(values_P, ddof=1))
-    limit = t_quantile((1 + level) / 2, problems - 1) / math.sqrt(problems)
-    skewness = float(np.mean((values_P - mean) ** 3) / np.std(values_P) ** 3)
-    if abs(skewness) <= SKEW:
-        return mean - limit * spread, mean + limit * spread
-    skewness *= DAMPING
-    slope, offset = skewness / 3, skewness / (6 * problems)
 
-    def inverse(y: float) -> float:
-        return (float(np.cbrt(1 + 3 * slope * (y - offset))) - 1) / slope
-
-    return mean - inverse(limit) * spread, mean - inverse(-limit) * spread
+def _tails(values_P: FloatArray, step: float) -> tuple[float, float]:
+    """What is added to an interval below and above, by the skewness of values that have a spread."""
+    skewness = float(np.mean((values_P - np.mean(values_P)) ** 3) / np.std(values_P) ** 3)
+    wider = TAIL * abs(skewness) * step / len(values_P)
+    return (wider, 0.0) if skewness < 0 else (0.0, wider)
 
 
 def _share(mean: float, margin: float, population: Population, level: float) -> Interval:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ulorl.report.curves_training import metric_summaries
-from ulorl.report.metrics import METRICS
+from ulorl.report.metrics import documented
 from ulorl.report.run_data import RunData
 from ulorl.report.scale import compact
 
 NOTHING = "–"
 _SHOWN_METRICS = (
     ("reward", "reward/mean", ""),
+    ("validation", "validation/avg", ""),
     ("entropy", "entropy/mean", " nats"),
     ("length", "length/mean", " tokens"),
     ("truncated share", "length/truncated_share", ""),
@@ -86,11 +87,12 @@ def summary(data: RunData) -> dict[str, Any]:
                     "greatest": one.greatest,
                     "not_finite": one.not_finite,
                 }
-                for one in metric_summaries(rows, list(METRICS))
+                for one in metric_summaries(rows, documented(rows))
             },
         },
         "evaluations": {one.label: one.estimates["benchmarks"] for one in data.evaluations},
         "comparison": data.comparison,
+        "boundaries": {one.name: one.found for one in data.boundaries},
         "troubles": data.troubles,
     }
 

@@ -37,7 +37,7 @@ _COLUMNS = (
     "segment_lengths",
     "segment_versions",
 )
-_STEP = re.compile(r"step_(\d+)\.parquet")
+_STEP = re.compile(r"step_(\d+)(?:_rank_0)?\.parquet")
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,11 @@ def pass_figure(benchmark: str, scores: Mapping[str, pa.Table]) -> Figure:
         slot = {"before": 5, "after": 1}.get(label, 1 + len(curves) % 4)
         counts = counts_of(table)
         points, band = [], []
-        for k in chosen_ks(min(one.samples for one in counts)):
+        samples = min(one.samples for one in counts)
+        for k in chosen_ks(samples):
             values_P = pass_at_k(counts, k)
             points.append((float(k), float(values_P.mean())))
-            interval = problems_like_these(values_P)
+            interval = problems_like_these(values_P, step=k / samples)
             if interval is not None:
                 band.append((float(k), interval.low, interval.high))
         curves.append(Curve(label, points, slot, dots=len(points) == 1, band=band))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ulorl.report.curves_tasks import task_figure
+from ulorl.report.curves_validation import run_events, validation_figure
 from ulorl.report.plot import MOST_POINTS, Curve, Figure, smoothing
 from ulorl.report.scale import Point
 
@@ -136,7 +138,12 @@ _SPECS = (
 
 def training_figures(rows: Sequence[Row]) -> list[Figure]:
     """The plots of a run for which there are numbers; a metric that is 0 all the time is named instead of drawn."""
-    return [figure for spec in _SPECS if (figure := _figure(spec, rows)) is not None]
+    found = [figure for spec in _SPECS if (figure := _figure(spec, rows)) is not None]
+    more = [figure for figure in (validation_figure(rows), task_figure(rows)) if figure is not None]
+    place = 1 if found and found[0].name == "train-reward" else 0
+    found[place:place] = more
+    events = run_events(rows)
+    return [replace(figure, events=events) for figure in found]
 
 
 def always_zero(rows: Sequence[Row]) -> list[str]:

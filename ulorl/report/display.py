@@ -3,7 +3,8 @@
 Invariants:
 - standard output is never written to: it is for results;
 - without a terminal no more than a line every ``PLAIN_EVERY_S`` seconds for each kind of report, and no
-  longer silence than that while reports come;
+  longer silence than that while reports come; samples, where they are asked for, come at every step;
+- no text of a model, of data or of a file name is taken for markup;
 - the display that ``open_display`` gives never raises: at its first failure it says so once and falls silent.
 
 Does not: compute metrics, keep them (``ulorl.report.metrics``), or print the final table.
@@ -16,11 +17,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -48,6 +49,10 @@ class Display(Protocol):
         """Training step ``step``, counted from 1, is finished with these metrics (names of ``METRICS``)."""
         ...
 
+    def samples(self, step: int, shown: Sequence[str]) -> None:
+        """Lines about samples of a step (``ulorl.train.watch``), shown where the display was opened to ``watch``."""
+        ...
+
     def log(self, line: str) -> None:
         """A line that stays."""
         ...
@@ -60,8 +65,10 @@ class Display(Protocol):
 class PlainDisplay:
     """Lines for a file or a pipe: what nohup and CI show."""
 
-    def __init__(self, stages: list[str], stream: TextIO, clock: Clock = time.monotonic) -> None:
-        self._stream, self._clock = stream, clock
+    def __init__(
+        self, stages: list[str], stream: TextIO, clock: Clock = time.monotonic, *, watch: bool = False
+    ) -> None:
+        self._stream, self._clock, self._watch = stream, clock, watch
         self._state = RunState(tuple(stages), started=clock())
         self._line_at = self._step_at = float("-inf")
 
@@ -89,6 +96,11 @@ class PlainDisplay:
             assert steps is not None
             self._print("  ".join([steps.text(now), *(" ".join(pair) for pair in shown_metrics(metrics))]))
 
+    def samples(self, step: int, shown: Sequence[str]) -> None:
+        if self._watch and shown:
+            self._print(f"samples of step {step}")
+            print(*shown, sep="\n", file=self._stream, flush=True)
+
     def log(self, line: str) -> None:
         self._print(line)
 
@@ -104,8 +116,11 @@ class PlainDisplay:
 class LiveDisplay:
     """A panel that redraws itself four times a second. The lock is held against the thread that draws."""
 
-    def __init__(self, stages: list[str], console: Console, clock: Clock = time.monotonic) -> None:
-        self._console, self._clock = console, clock
+    def __init__(
+        self, stages: list[str], console: Console, clock: Clock = time.monotonic, *, watch: bool = False
+    ) -> None:
+        self._console, self._clock, self._watch = console, clock, watch
+        self._samples = Text()
         self._state = RunState(tuple(stages), started=clock())
         self._lock = threading.Lock()
         self._live = Live(console=console, get_renderable=self.render, refresh_per_second=4, redirect_stdout=False)
@@ -114,6 +129,7 @@ class LiveDisplay:
     def stage(self, name: str) -> None:
         with self._lock:
             self._state.enter(name, self._clock())
+            self._samples = Text()
 
     def progress(self, done: int, total: int, unit: str, note: str = "") -> None:
         with self._lock:
@@ -123,14 +139,19 @@ class LiveDisplay:
         with self._lock:
             self._state.step(self._clock(), step, total, metrics)
 
+    def samples(self, step: int, shown: Sequence[str]) -> None:
+        if self._watch and shown:
+            with self._lock:
+                self._samples = Text("\n").join([Text(f"samples of step {step}", "dim"), *map(Text, shown)])
+
     def log(self, line: str) -> None:
         self._console.print(Text(line))
 
     def close(self) -> None:
         self._live.stop()
 
-    def render(self) -> Panel:
-        """The panel as it stands now."""
+    def render(self) -> RenderableType:
+        """The panel as it stands now, and under it the samples on show."""
         with self._lock:
             now, state = self._clock(), self._state
             rows = Table.grid(padding=(0, 2))
@@ -145,8 +166,10 @@ class LiveDisplay:
                 values.add_row(*cells[start : start + 3])
             spark = Text.assemble(("reward ", "dim"), sparkline(state.rewards, 40)) if state.rewards else Text("")
             title = Text(f"{state.where() or 'starting'}  {duration(now - state.started)}")
+            samples = self._samples
         width = min(self._console.width, 100)
-        return Panel(Group(rows, values, spark), title=title, title_align="left", width=width)
+        panel = Panel(Group(rows, values, spark), title=title, title_align="left", width=width)
+        return Group(panel, samples) if samples else panel
 
 
 class SafeDisplay:
@@ -163,6 +186,9 @@ class SafeDisplay:
 
     def step(self, step: int, total: int, metrics: Mapping[str, float]) -> None:
         self._try(lambda display: display.step(step, total, metrics))
+
+    def samples(self, step: int, shown: Sequence[str]) -> None:
+        self._try(lambda display: display.samples(step, shown))
 
     def log(self, line: str) -> None:
         self._try(lambda display: display.log(line))
@@ -191,15 +217,15 @@ class SafeDisplay:
             warnings.warn(f"the display is switched off, the run goes on: {error!r}", RuntimeWarning, stacklevel=3)
 
 
-def open_display(stages: list[str], silent: bool = False) -> SafeDisplay:
+def open_display(stages: list[str], silent: bool = False, watch: bool = False) -> SafeDisplay:
     """The display of a run with these stages; use as a context manager.
 
     A panel where standard error is a terminal that can move its cursor, lines otherwise. ``silent`` shows
-    nothing: for the processes of a distributed run that are not the first.
+    nothing: for the processes of a distributed run that are not the first. ``watch`` shows samples of each step too.
     """
     if silent:
         return SafeDisplay(None)
     console = Console(stderr=True)
     if sys.stderr.isatty() and not console.is_dumb_terminal:
-        return SafeDisplay(LiveDisplay(stages, console))
-    return SafeDisplay(PlainDisplay(stages, sys.stderr))
+        return SafeDisplay(LiveDisplay(stages, console, watch=watch))
+    return SafeDisplay(PlainDisplay(stages, sys.stderr, watch=watch))

@@ -10,6 +10,7 @@ from ulorl.errors import UserError
 from ulorl.files import write_atomic
 from ulorl.report.curves_training import training_figures
 from ulorl.report.markup import element
+from ulorl.report.page.boundary import boundary_figures
 from ulorl.report.page.build import build_page
 from ulorl.report.page.evaluation import change_figures, pass_figures
 from ulorl.report.plot import FONTS, SVG, Figure, standalone
@@ -43,7 +44,12 @@ def write_plots(data: RunData, directory: Path) -> tuple[list[Path], str]:
 
 def all_figures(data: RunData) -> list[Figure]:
     """Every plot of the page, in its order."""
-    return [*pass_figures(data), *change_figures(data), *training_figures(data.metrics)]
+    return [
+        *pass_figures(data),
+        *boundary_figures(data),
+        *change_figures(data),
+        *training_figures(data.metrics),
+    ]
 
 
 def _write(path: Path, contents: str | bytes) -> Path:

@@ -49,6 +49,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Event:
+    """Something that happened at ``x``: a vertical line with its label above the axes, the ``chief`` ones' first."""
+
+    x: float
+    label: str
+    chief: bool = False
+
+
+@dataclass(frozen=True)
 class Figure:
     """A plot. ``name`` is the stem of its files; ``unit`` stands above the vertical axis.
 
@@ -67,6 +76,7 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     marks: Sequence[tuple[float, float, int]] = ()
+    events: Sequence[Event] = ()
     notes: tuple[str, ...] = field(default=())
 
 
@@ -100,6 +110,7 @@ def plot_style(values: dict[str, str]) -> str:
         f".plot text{{font:11px {FONTS};fill:{muted}}}",
         f".plot .grid{{stroke:{grid}}}.plot .zero,.plot .diagonal{{stroke:{muted}}}",
         ".plot .diagonal{stroke-dasharray:3 3}",
+        f".plot .event{{stroke:{muted};stroke-dasharray:2 3}}",
         ".plot .line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}",
         ".plot .faint{stroke-width:1;opacity:.38}.plot .dashed{stroke-dasharray:5 3}",
         ".plot .band{stroke:none;opacity:.16}.plot .mark{opacity:.75}",
@@ -124,7 +135,7 @@ class _Axes:
 
 def _contents(figure: Figure) -> list[Markup]:
     axes = _axes(figure)
-    parts = _grid(figure, axes)
+    parts = _grid(figure, axes) + _events(figure, axes)
     if figure.marks:
         ends = {"x1": axes.x(0), "y1": axes.y(0), "x2": axes.x(1), "y2": axes.y(1)}
         parts.append(element("line", class_="diagonal", **ends))
@@ -206,6 +217,24 @@ def _grid(figure: Figure, axes: _Axes) -> list[Markup]:
     parts.append(element("text", figure.x_label, class_="middle", x=(_LEFT + axes.right) / 2, y=bottom + 30))
     if figure.unit:
         parts.append(element("text", figure.unit, x=2, y=11))
+    return parts
+
+
+def _events(figure: Figure, axes: _Axes) -> list[Markup]:
+    """The lines of all events within the axes; labels that would run into another are left to the tooltip."""
+    parts, taken = [], list[tuple[float, float]]()
+    for event in sorted(figure.events, key=lambda one: (not one.chief, one.x)):
+        x = axes.x(event.x)
+        if not _LEFT - 0.5 <= x <= axes.right + 0.5:
+            continue
+        what = element("title", f"{figure.x_label} {compact(event.x)}: {event.label}")
+        ends = {"x1": x, "x2": x, "y1": _TOP, "y2": _height(figure) - _BOTTOM}
+        parts.append(element("line", what, class_="event", **ends))
+        half = 3.1 * len(event.label)
+        centre = min(max(x, half), WIDTH - half)
+        if all(centre + half < low or centre - half > high for low, high in taken):
+            parts.append(element("text", event.label, class_="middle", x=centre, y=_TOP - 4))
+            taken.append((centre - half - 4, centre + half + 4))
     return parts
 
 
@@ -304,4 +333,5 @@ def _words(figure: Figure) -> str:
         if finite:
             (first, start), (last, end) = finite[0], finite[-1]
             said.append(f"{curve.label} from {compact(start)} at {compact(first)} to {compact(end)} at {compact(last)}")
+    said += [f"{event.label} at {compact(event.x)}" for event in figure.events]
     return f"{figure.title}. {'; '.join(said)}"

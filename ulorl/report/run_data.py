@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ulorl.errors import UserError
+from ulorl.evaluate.boundary.stage import read_boundary, read_boundary_problems
 from ulorl.evaluate.compare import compare
 from ulorl.evaluate.finished import read_estimates
 from ulorl.evaluate.scores import read_scores
@@ -46,6 +47,15 @@ class Evaluation:
     scores: dict[str, pa.Table]
 
 
+@dataclass(frozen=True)
+class Boundary:
+    """What training made solvable: ``found`` is boundary.json, ``problems`` one row a problem."""
+
+    name: str
+    found: dict[str, Any]
+    problems: pa.Table
+
+
 @dataclass
 class RunData:
     """Everything that the page, the summary and the plots are made of."""
@@ -65,6 +75,7 @@ class RunData:
     """By benchmark; where there is one evaluation, it stands for both sides."""
     evaluated: dict[str, list[ShownProblem]] = field(default_factory=dict)
     trained: list[ShownProblem] = field(default_factory=list)
+    boundaries: list[Boundary] = field(default_factory=list)
     sampled: dict[str, int] = field(default_factory=dict)
     """Samples kept so far of unfinished evaluations, by "stage/benchmark"."""
     troubles: list[str] = field(default_factory=list)
@@ -87,6 +98,7 @@ def read_run(directory: Path) -> RunData:
     _read_curation(data)
     _read_training_and_recipe(data)
     _read_evaluations(data)
+    _read_boundaries(data)
     _read_samples(data)
     return data
 
@@ -154,6 +166,18 @@ def _read_evaluations(data: RunData) -> None:
 
 def _evaluation(label: str, stage: StageFiles) -> Evaluation | None:
     return Evaluation(label, stage, read_estimates(stage.path), read_scores(stage.path))
+
+
+def _read_boundaries(data: RunData) -> None:
+    for stage in data.files.boundaries:
+        if stage.finished:
+            found = _attempt(data, f"boundary {stage.name}", None, _boundary, stage)
+            if found is not None:
+                data.boundaries.append(found)
+
+
+def _boundary(stage: StageFiles) -> Boundary | None:
+    return Boundary(stage.name, read_boundary(stage.path), read_boundary_problems(stage.path))
 
 
 def _rows(path: Path) -> int:

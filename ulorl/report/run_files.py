@@ -16,6 +16,7 @@ from ulorl.errors import UserError
 from ulorl.fingerprint import manifest_at
 
 PARTIAL = ".partial"
+BOUNDARY = "boundary"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class RunFiles:
     evaluations: tuple[StageFiles, ...]
     left_out: tuple[StageFiles, ...]
     """Stages of which the report shows another one of the kind, or kinds it does not know."""
+    boundaries: tuple[StageFiles, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,7 +55,8 @@ class RunFiles:
     @property
     def stages(self) -> list[StageFiles]:
         """Those that the report shows, in the order of a run."""
-        return [stage for stage in (self.curate, self.train, *self.evaluations) if stage is not None]
+        shown = (self.curate, self.train, *self.evaluations, *self.boundaries)
+        return [stage for stage in shown if stage is not None]
 
     @property
     def before(self) -> StageFiles | None:
@@ -84,6 +87,8 @@ def find_run(directory: Path) -> RunFiles:
     if not directory.is_dir() and not _partial(directory).is_dir():
         raise UserError(f"report: {directory}: no such directory; give a run's directory such as runs/NAME")
     own = _stage(directory) or _stage(_partial(directory))
+    if own is not None and own.kind == BOUNDARY:
+        return RunFiles(directory, True, None, None, _evaluations_of(own), (), (own,))
     if own is not None:
         return _sorted(directory, [own], single=True)
     found: dict[str, StageFiles] = {}
@@ -114,6 +119,16 @@ def _stage(path: Path) -> StageFiles | None:
     return None
 
 
+def _evaluations_of(boundary: StageFiles) -> tuple[StageFiles, ...]:
+    """The base's evaluation and the trained model's, where they are still what the boundary was measured on."""
+    found = []
+    for one in boundary.identity.get("inputs", []):
+        stage = _stage(Path(str(one.get("path"))))
+        if stage is not None and stage.finished and stage.identity["fingerprint"] == one.get("fingerprint"):
+            found.append(stage)
+    return tuple(found)
+
+
 def _sorted(root: Path, stages: list[StageFiles], single: bool) -> RunFiles:
     def one(kind: str) -> StageFiles | None:
         of_kind = sorted((stage for stage in stages if stage.kind == kind), key=lambda stage: stage.ended)
@@ -122,10 +137,10 @@ def _sorted(root: Path, stages: list[StageFiles], single: bool) -> RunFiles:
 
     evaluations = sorted((stage for stage in stages if stage.kind == "evaluate"), key=lambda stage: stage.ended)
     curate, train = one("curate"), one("train")
-    shown = [curate, train, *evaluations]
-    return RunFiles(
-        root, single, curate, train, tuple(evaluations), tuple(stage for stage in stages if stage not in shown)
-    )
+    boundaries = sorted((stage for stage in stages if stage.kind == BOUNDARY), key=lambda stage: stage.ended)
+    shown = [curate, train, *evaluations, *boundaries]
+    left_out = tuple(stage for stage in stages if stage not in shown)
+    return RunFiles(root, single, curate, train, tuple(evaluations), left_out, tuple(boundaries))
 
 
 def read_json(path: Path) -> Any:

@@ -31,6 +31,10 @@ def evaluation_table(estimates: Mapping[str, Any]) -> Table:
             rows += [
                 (f"{kind}@{k}", _percent(value), intervals[f"{kind}@{k}"]) for k, value in _by_k(one[f"{kind}_at_k"])
             ]
+        rows += [
+            (f"avg@{one['samples']} {task}", _percent(part["avg"]), part["interval"])
+            for task, part in one.get("by_task", {}).items()
+        ]
         rows += [(label, _percent(one[key]), {}) for label, key in _SHARES.items() if one.get(key) is not None]
         length = one["length"] or {}
         rows += [(f"{key} length", _tokens(value), {}) for key in _LENGTHS if (value := length.get(key)) is not None]
@@ -107,11 +111,7 @@ def _comparison_notes(comparison: Mapping[str, Any]) -> list[str]:
     ]
     for name, one in comparison["benchmarks"].items():
         gained, lost = len(one["gained"]), len(one["lost"])
-        line = f"{name}: problems gained {gained}, lost {lost} (right in most samples)"
-        detectable = one["measures"]["avg"]["detectable"]
-        if detectable is not None and detectable < 1:
-            line += f"; a true difference in avg of {100 * detectable:.1f} points would be found 4 times in 5"
-        notes.append(f"{line}.")
+        notes.append(f"{name}: problems gained {gained}, lost {lost} (right in most samples).")
     decision = comparison.get("decision")
     if decision is not None:
         notes += [f"{sentence(name, one)}." for name, one in decision["benchmarks"].items()]

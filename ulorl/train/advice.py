@@ -22,6 +22,8 @@ def advice(train: TrainRecipe) -> list[str]:
     lines += [f"train.objective.{name}: no effect with the other settings" for name in sorted(given & idle)]
     if objective.mastered == "never" and (unused := sorted(given & {"tau", "sigma", "entropy_scope"})):
         lines.append(f'train.objective.{" and ".join(unused)}: no effect with mastered = "never"')
+    if not train.validation.every and (unused := sorted(train.validation.model_fields_set - {"every"})):
+        lines.append(f"train.validation.{' and '.join(unused)}: no effect with every = 0")
     if rollout.top_p < 1 or rollout.top_k > 0:
         lines.append(
             "train.rollout.top_p and top_k: samples come from a truncated distribution, the loss takes the whole one; "

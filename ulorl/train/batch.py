@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+LOSS_PADDING = 8
+"""Bound on padded tensors (B, T) of numbers a token, in micro-batches; hidden states are thousands of times larger."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +97,30 @@ class HasLength(Protocol):
     def length(self) -> int: ...
 
 
-def micro_batches(trajectories: Sequence[HasLength], max_tokens: int) -> list[list[int]]:
-    """Indices of trajectories by micro-batch: similar lengths together, rows x longest <= ``max_tokens``.
+def held_tokens(lengths: Sequence[int], *, packed: bool) -> int:
+    """Tokens of a micro-batch of these lengths: padded ones count, where rows are padded."""
+    return sum(lengths) if packed else len(lengths) * max(lengths, default=0)
 
-    A single trajectory longer than ``max_tokens`` gets a micro-batch of its own.
+
+def micro_batches(trajectories: Sequence[HasLength], max_tokens: int, *, packed: bool = False) -> list[list[int]]:
+    """Indices of trajectories by micro-batch, similar lengths together; each holds at most ``max_tokens``.
+
+    A single trajectory longer than ``max_tokens`` gets a micro-batch of its own. What the loss keeps of each token is
+    padded in any case, and a packed micro-batch is closed where that would be ``LOSS_PADDING`` times as much.
     """
     order = sorted(range(len(trajectories)), key=lambda index: trajectories[index].length, reverse=True)
     batches: list[list[int]] = []
+    held, longest = 0, 0
     for index in order:
-        if batches and trajectories[batches[-1][0]].length * (len(batches[-1]) + 1) <= max_tokens:
+        length = trajectories[index].length
+        rows = len(batches[-1]) + 1 if batches else 0
+        size = held + length if packed else rows * longest
+        if rows and size <= max_tokens and rows * longest <= LOSS_PADDING * max_tokens:
             batches[-1].append(index)
+            held += length
         else:
             batches.append([index])
+            held = longest = length
     return batches
 
 

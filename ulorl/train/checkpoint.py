@@ -1,9 +1,12 @@
 """Checkpoints: everything that determines the future of a run, written whole or not at all.
 
+Invariants: what is named ``step_...`` is whole, also while it is removed; of the checkpoints the latest are kept, and
+besides, where asked for, that of the best validation.
+
 ``step_000020/`` holds ``model/`` (Hugging Face safetensors and tokenizer), ``state/`` (DeepSpeed: weights and
 optimizer), ``pool.parquet`` (the samples in flight with their partial tokens; of several processes each
-has a file of its own, ``pool_rank_0.parquet``) and ``trainer.json`` (counters and
-the data cursor). Randomness needs no state: every seed follows from the run's seed and these counters.
+has a file of its own, ``pool_rank_0.parquet``) and ``trainer.json`` (counters, the data cursor and what
+validations said so far). Randomness needs no state: every seed follows from the run's seed and these counters.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from ulorl.files import fsync_dir, fsync_tree, write_table
 from ulorl.problem import Problem
 from ulorl.train.learner import Learner
 from ulorl.train.pool import Group, Sample
+from ulorl.train.state import TrainerState, read_state, write_state
 from ulorl.verify import Verdict
 
 POOL_SCHEMA = pa.schema(
@@ -47,18 +51,6 @@ POOL_SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class TrainerState:
-    """Counters at the end of ``step``: the version of the weights, the prompts drawn so far, the step at which the
-    reference was last set, and the number of processes."""
-
-    step: int
-    version: int
-    drawn: int
-    reference_step: int
-    processes: int = 1
-
-
 def save_model(learner: Learner, directory: Path, tokenizer_directory: Path) -> None:
     """A Hugging Face directory that transformers and vLLM load as it is."""
     from transformers import AutoTokenizer
@@ -78,35 +70,56 @@ def save_checkpoint(
     groups: Sequence[Group],
     tokenizer_directory: Path,
     keep: int,
+    keep_best: bool = False,
 ) -> Path:
-    """Write a checkpoint, then remove all but the latest ``keep``. All ranks together, in a directory they share."""
+    """Write a checkpoint, then remove all but the latest ``keep`` and, with ``keep_best``, that of the best validation.
+
+    All ranks together, in a directory they share.
+    """
     ranks = learner.ranks
-    final = root / f"step_{state.step:06d}"
-    partial = root / f".step_{state.step:06d}.tmp"
+    final = _named(root, state.step)
+    partial = _hidden(final)
     ranks.once(lambda: _begin(partial))
     with ranks.watch("write a checkpoint"):
         save_model(learner, partial / "model", tokenizer_directory)
         learner.save(partial / "state")
     write_table(partial / f"pool{ranks.suffix}.parquet", pool_table(groups))
     ranks.meet("finish a checkpoint")
-    ranks.once(lambda: _finish(partial, final, replace(state, processes=ranks.world), keep))
+    ranks.once(lambda: _finish(partial, final, replace(state, processes=ranks.world), keep, keep_best))
     return final
 
 
+def remove_partial(root: Path) -> None:
+    """Remove checkpoints that a killed attempt had half written, or half removed."""
+    for path in root.glob(".step_*.tmp"):
+        shutil.rmtree(path)
+
+
 def _begin(partial: Path) -> None:
-    shutil.rmtree(partial, ignore_errors=True)
+    remove_partial(partial.parent)
     partial.mkdir(parents=True)
 
 
-def _finish(partial: Path, final: Path, state: TrainerState, keep: int) -> None:
+def _hidden(checkpoint: Path) -> Path:
+    """Where a checkpoint lies while it is not whole: no reader looks there."""
+    return checkpoint.with_name(f".{checkpoint.name}.tmp")
+
+
+def _remove(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint.rename(_hidden(checkpoint)))
+
+
+def _finish(partial: Path, final: Path, state: TrainerState, keep: int, keep_best: bool) -> None:
     """Make it durable and give it its name."""
-    (partial / "trainer.json").write_text(json.dumps(asdict(state)))
+    write_state(partial, state)
     fsync_tree(partial)
-    shutil.rmtree(final, ignore_errors=True)
+    assert not final.exists(), "a step that has its checkpoint is not done again"
     partial.rename(final)
     fsync_dir(final.parent)
+    best = best_checkpoint(final.parent, state) if keep_best else None
     for old in checkpoints(final.parent)[:-keep]:
-        shutil.rmtree(old)
+        if old != best:
+            _remove(old)
 
 
 def checkpoints(root: Path) -> list[Path]:
@@ -114,10 +127,36 @@ def checkpoints(root: Path) -> list[Path]:
     return sorted(root.glob("step_[0-9]*"))
 
 
+def best_checkpoint(root: Path, state: TrainerState) -> Path | None:
+    """The checkpoint of the best validation so far; None where there is none."""
+    path = _named(root, state.progress.best_step)
+    return path if path.is_dir() else None
+
+
+def save_result(
+    learner: Learner, directory: Path, root: Path, state: TrainerState, tokenizer_directory: Path, final: str
+) -> int:
+    """The model that a run ends with, in ``directory``; the step whose weights it has.
+
+    ``final`` is "last", or "best": that of the best validation, which the checkpoints in ``root`` hold unless it is the
+    last step's.
+    """
+    best = best_checkpoint(root, state) if final == "best" else None
+    if best is None or state.progress.best_step == state.step:
+        save_model(learner, directory, tokenizer_directory)
+        return state.step
+    learner.ranks.once(lambda: shutil.copytree(best / "model", directory))
+    return state.progress.best_step
+
+
+def _named(root: Path, step: int) -> Path:
+    return root / f"step_{step:06d}"
+
+
 def load_checkpoint(path: Path, learner: Learner, problems: Sequence[Problem]) -> tuple[TrainerState, list[Group]]:
     """Restore the learner; return the counters and this rank's groups in flight."""
     ranks = learner.ranks
-    state = TrainerState(**json.loads((path / "trainer.json").read_text()))
+    state = read_state(path)
     if state.processes != ranks.world:
         ranks.once(lambda: _refuse(path, state.processes, ranks.world))
     with ranks.watch("read a checkpoint"):

@@ -40,10 +40,10 @@ def same(value: float) -> Figure:
 
 
 def combine(parts: Sequence[Mapping[str, Figure]]) -> dict[str, float]:
-    """The metrics of all ranks together."""
+    """The metrics of all ranks together; a rank may lack some (a task of which it had no sample)."""
     found = {}
-    for name, own in parts[0].items():
-        figures = [part[name] for part in parts if part[name].count]
+    for name, own in {name: figure for part in parts for name, figure in part.items()}.items():
+        figures = [part[name] for part in parts if name in part and part[name].count]
         if figures:
             found[name] = _combined(figures)
         elif own.default is not None:

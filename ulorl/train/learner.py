@@ -6,14 +6,14 @@ Invariants:
 - old log-probs are at the sampling temperature: those of the policy at the start of the step (POIS, TOIS), or
   those recorded when the token was sampled (SAIS);
 - every rank computes as many micro-batches as the others (``ulorl.train.share``); DeepSpeed averages gradients over the
-  ranks, so each multiplies its part of the loss by their number;
+  ranks, so each multiplies its part of the loss by their number. Ranks that share rows (Ulysses) all compute the loss
+  of whole rows, each with the gradient of its own tokens, so that it is the number of all ranks there too;
 - ``version`` counts the updates applied: the weights that ``named_tensors`` yields carry it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,41 +21,22 @@ from typing import Any
 import torch
 
 from ulorl.errors import UserError
-from ulorl.process import join_process_group, launched_processes, quiet_libraries
+from ulorl.process import launched_processes
 from ulorl.recipe import ModelRecipe
 from ulorl.recipe_train import LearnerRecipe, ObjectiveRecipe
 from ulorl.train.batch import Batch, Trajectory, collate
+from ulorl.train.deepspeed_config import deepspeed_config, initialise_process_group
+from ulorl.train.lr import learning_rate
 from ulorl.train.mastered import masked_tokens, mastered_tokens, response_entropy
 from ulorl.train.objective import correction_weights, policy_loss, token_weights
 from ulorl.train.policy import Policy
 from ulorl.train.ranks import Ranks
 from ulorl.train.reference import Reference
+from ulorl.train.sequence_parallel import open_sequence_group
 from ulorl.train.share import share
 from ulorl.train.tally import UpdateTally
 
 REFERENCE = "reference.safetensors"
-
-
-def deepspeed_config(learner: LearnerRecipe, dtype: str) -> dict[str, Any]:
-    """The DeepSpeed configuration of a recipe. Accumulation is ours: ``step()`` is the boundary."""
-    optimizer = {
-        "lr": learner.lr,
-        "betas": list(learner.betas),
-        "weight_decay": learner.weight_decay,
-        "torch_adam": not learner.offload_optimizer,
-    }
-    zero: dict[str, Any] = {"stage": learner.zero_stage}
-    if learner.offload_optimizer:
-        zero["offload_optimizer"] = {"device": "cpu"}
-    return {
-        "train_micro_batch_size_per_gpu": 1,
-        "gradient_accumulation_steps": 1,
-        "managed_gradient_accumulation": False,
-        "gradient_clipping": learner.max_grad_norm,
-        "bf16": {"enabled": dtype == "bfloat16"},
-        "zero_optimization": zero,
-        "optimizer": {"type": "AdamW", "params": optimizer},
-    }
 
 
 class Learner:
@@ -70,14 +51,26 @@ class Learner:
         temperature: float,
         max_tokens: int,
         ranks: Ranks | None = None,
+        planned_updates: int = 0,
     ) -> None:
+        """``planned_updates``: those of the whole run, over which the learning rate decays, where it does."""
+        assert planned_updates or learner.lr_schedule == "constant", "a rate decays over a known number of updates"
         self.ranks = ranks or Ranks()
         assert self.ranks.world == launched_processes(), "a learner spans all processes of the launcher"
-        _initialise_process_group()
+        initialise_process_group()
         import deepspeed
 
         self.recipe, self.objective, self.temperature, self.max_tokens = learner, objective, temperature, max_tokens
-        policy = Policy(directory, model.dtype, activation_checkpointing=learner.activation_checkpointing)
+        self.planned_updates = planned_updates
+        group = open_sequence_group(learner.sequence_parallel_size)
+        policy = Policy(
+            directory,
+            model.dtype,
+            activation_checkpointing=learner.activation_checkpointing,
+            packing=learner.packing,
+            group=group,
+        )
+        self.packed = policy.packed
         self.engine, *_ = deepspeed.initialize(
             model=policy,
             model_parameters=policy.parameters(),
@@ -91,11 +84,21 @@ class Learner:
         self._plain = learner.zero_stage == 0 and model.dtype == "float32"
         self.engine.enable_backward_allreduce = not self._plain
         self.version = 0
-        self.reference = Reference(directory, model.dtype, self.device, temperature) if objective.kl else None
+        self.reference = (
+            Reference(directory, model.dtype, self.device, temperature, learner.packing, group)
+            if objective.kl
+            else None
+        )
 
     @property
     def device(self) -> str:
         return str(self.engine.device)
+
+    @property
+    def rows(self) -> str:
+        """How sequences are laid out, in a line."""
+        shared = self.recipe.sequence_parallel_size
+        return self.engine.module.rows + (f", each shared by {shared} processes" if shared > 1 else "")
 
     @property
     def hf_model(self) -> Any:
@@ -107,7 +110,8 @@ class Learner:
         with self.ranks.watch("update the policy"):
             parts = self._batches(trajectories)
             self.ranks.meet("update the policy")
-            return UpdateTally.merged(self.ranks.gather(self._update(parts)))
+            # Ranks that share rows counted the same.
+            return UpdateTally.merged(self.ranks.gather(self._update(parts))[:: self.recipe.sequence_parallel_size])
 
     def _update(self, parts: list[list[Batch]]) -> UpdateTally:
         """This rank's share of the step's updates; ``parts``: its micro-batches, by minibatch."""
@@ -135,6 +139,8 @@ class Learner:
             self.ranks,
             minibatches=objective.minibatches,
             micro_batch_tokens=self.recipe.micro_batch_tokens,
+            packed=self.packed,
+            group_size=self.recipe.sequence_parallel_size,
             token_weights=lambda lengths: token_weights(lengths, objective.aggregation, constant),
         )
         return [[collate(one.trajectories, one.weights, self.device) for one in part] for part in dealt]
@@ -208,6 +214,10 @@ class Learner:
             self.objective.correction_high,
         )
 
+    def adopt(self, objective: ObjectiveRecipe, recipe: LearnerRecipe, max_tokens: int) -> None:
+        """Train by these settings from the next update on; what shaped the engine stays as it is."""
+        self.objective, self.recipe, self.max_tokens = objective, recipe, max_tokens
+
     def reset_reference(self) -> None:
         """The reference becomes a copy of the policy, and the optimizer starts anew (ProRL)."""
         assert self.reference is not None, "there is no reference to reset"
@@ -216,7 +226,7 @@ class Learner:
         self.engine.basic_optimizer.state.clear()
 
     def _apply(self, tally: UpdateTally) -> None:
-        tally.lr = self.recipe.lr * min(1.0, (self.version + 1) / max(1, self.recipe.warmup_steps))
+        tally.lr = learning_rate(self.recipe, self.version, self.planned_updates)
         for parameter_group in self.engine.optimizer.param_groups:
             parameter_group["lr"] = tally.lr
         if self._plain:
@@ -261,18 +271,3 @@ class Learner:
         self.version = client_state["version"]
         if self.reference is not None:
             self.reference.load(directory / REFERENCE)
-
-
-def _initialise_process_group() -> None:
-    """Join the default process group, whoever made it (vLLM in this process, or nobody yet)."""
-    quiet_libraries()
-    on_gpu = torch.cuda.is_available()
-    if not on_gpu:
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    import deepspeed
-
-    # On a CPU DeepSpeed would compile its shared-memory collectives for a minute at the first start (and fail
-    # without a compiler); gloo does the same work.
-    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    join_process_group(on_gpu)
-    deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", verbose=False)

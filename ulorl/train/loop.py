@@ -2,9 +2,9 @@
 
 A step: new prompts enter the unfinished pool; every sample in it grows by one segment; finished samples are
 scored; groups that are complete leave as this step's experience; the policy is updated on it; the new weights
-go into the engine. Where a step is to be refilled (dynamic sampling), its first half is repeated, within a bound. A
-run resumes from its latest checkpoint. Of several processes each does so with its own groups, numbered over all of
-them, and all update the policy together.
+go into the engine, and are validated where it is time to. Where a step is to be refilled (dynamic sampling), its
+first half is repeated, within a bound. A run resumes from its latest checkpoint. Of several processes each does so
+with its own groups, numbered over all of them, and all update the policy together.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ulorl.engine.base import Engine
 from ulorl.engine.prompts import Prompter
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe
+from ulorl.recipe_schedule import changes, phase_at, phases, settings_in
 from ulorl.train.advantage import advantages, soft_overlong
 from ulorl.train.batch import Trajectory, trajectory
 from ulorl.train.experience import Experience, Leaving, accepted, take
@@ -27,8 +28,12 @@ from ulorl.train.pool import Group, Sample, UnfinishedPool
 from ulorl.train.ranks import Ranks
 from ulorl.train.rewards import Rewards
 from ulorl.train.rollout import PromptStream, decode_segment, new_groups, new_prompts, score
+from ulorl.train.stall import Progress, reset_reason
+from ulorl.train.state import TrainerState
 from ulorl.train.sync import sync_weights
-from ulorl.verify import Verdict, Verifier
+from ulorl.train.validation import Validation, Validator
+from ulorl.verify import Verdict
+from ulorl.verify.tasks.scorer import Scorer
 
 if TYPE_CHECKING:
     from ulorl.train.learner import Learner
@@ -37,9 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class StepResult:
-    """What one step did."""
+    """What one step did. ``notes`` are lines for people."""
 
     step: int
+    phase: int = 1
     rounds: int = 0
     new_prompts: int = 0
     grown_tokens: int = 0
@@ -48,12 +54,17 @@ class StepResult:
     experience: Experience = field(default_factory=lambda: Experience([], []))
     exhausted: bool = False
     tally: UpdateTally | None = None
+    validation: Validation | None = None
+    new_best: bool = False
+    progress: Progress = field(default_factory=Progress)
     reference_age: int | None = None
+    reference_resets: int = 0
+    notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
 class Trainer:
-    """The state of a run between steps and the step itself."""
+    """The state of a run between steps and the step itself. ``validation`` are the problems to validate on."""
 
     def __init__(
         self,
@@ -62,33 +73,84 @@ class Trainer:
         *,
         engine: Engine,
         prompter: Prompter,
-        verifier: Verifier,
+        verifier: Scorer,
         learner: Learner,
         ranks: Ranks | None = None,
+        validation: Sequence[Problem] = (),
     ) -> None:
         self.recipe, self.rollout, self.objective = recipe, recipe.train.rollout, recipe.train.objective
         self.engine, self.prompter, self.learner = engine, prompter, learner
         self.ranks = ranks or Ranks()
         self.rewards = Rewards(verifier, self.rollout.reward_timeout_s)
         self.stream = PromptStream(problems, recipe.seed)
-        self.pool = UnfinishedPool(self.rollout.max_tokens)
-        self.step = self.reference_step = 0
+        self.phases = phases(recipe.train)
+        self.phase = self.phases[0]
+        later = [(phase.from_step, phase.max_tokens) for phase in self.phases[1:]]
+        self.pool = UnfinishedPool(self.rollout.max_tokens, later=later)
+        self.validator = Validator(recipe, validation, engine=engine, prompter=prompter, rewards=self.rewards)
+        self.step = self.reference_step = self.resets = 0
+        self.progress = Progress()
 
-    def restore(self, step: int, drawn: int, reference_step: int, groups: Sequence[Group]) -> None:
-        """Continue after ``step`` with the samples that were in flight then."""
-        self.step, self.stream.drawn, self.reference_step = step, drawn, reference_step
+    @property
+    def state(self) -> TrainerState:
+        """What a checkpoint remembers beside the groups in the pool."""
+        stream, version = self.stream, self.learner.version
+        return TrainerState(
+            step=self.step,
+            version=version,
+            drawn=stream.drawn,
+            reference_step=self.reference_step,
+            resets=self.resets,
+            phase=self.phase.number,
+            by_task=dict(stream.by_task),
+            progress=self.progress,
+        )
+
+    def restore(self, state: TrainerState, groups: Sequence[Group]) -> None:
+        """Continue from a checkpoint with the samples that were in flight then."""
+        self.step, self.reference_step, self.resets = state.step, state.reference_step, state.resets
+        self.stream.drawn, self.stream.by_task = state.drawn, dict(state.by_task)
+        self.progress = state.progress
         self.pool.add(groups)
+
+    def validate_start(self) -> Validation | None:
+        """The validation before the first step; None where there is none."""
+        if self.step or not self.validator.due(0):
+            return None
+        return self._validated()
 
     def run_step(self) -> StepResult:
         """One step of Algorithm 1."""
         self.step += 1
         self.ranks.step = self.step
-        result, clock = StepResult(self.step), _Clock()
+        result, clock = StepResult(self.step), Clock()
+        self.enter_phase(result)
+        self.roll_out(result, clock)
+        self.learn(result, clock)
+        self.conclude(result, clock)
+        return result
 
+    def enter_phase(self, result: StepResult) -> None:
+        """The settings of the schedule that hold in this step."""
+        phase, before = phase_at(self.phases, self.step), phase_at(self.phases, self.step - 1)
+        if phase != self.phase:
+            self.phase, self.stream.tasks = phase, phase.tasks
+            settings = settings_in(phase, self.recipe.train)
+            self.learner.adopt(settings.objective, settings.learner, settings.rollout.max_tokens)
+        result.phase = phase.number
+        if phase != before:
+            result.notes.append(f"step {self.step}: phase {phase.number} begins: {changes(before, phase)}")
+            if phase.reset_reference:
+                self._reset_reference(result, f"phase {phase.number} begins", self.step - 1)
+
+    def roll_out(self, result: StepResult, clock: Clock) -> None:
+        """Samples grow and are scored; those that are complete leave the pool as this step's experience."""
         while self._needs_more(result):
             self._grow(result, clock)
         result.experience = take(self.pool, self.rollout, self.step, self.ranks)
 
+    def learn(self, result: StepResult, clock: Clock) -> None:
+        """The update on this step's experience; the new weights go into the engine."""
         trajectories = self._trajectories(result.experience.trained)
         learns = self.ranks.total(len(trajectories)) > 0
         if learns:
@@ -100,10 +162,23 @@ class Trainer:
         if learns:
             sync_weights(self.learner, self.engine, self.ranks)
         clock.lap(result.seconds, "sync")
-        result.reference_age = self._reset_reference()
-        return result
 
-    def _grow(self, result: StepResult, clock: _Clock) -> None:
+    def conclude(self, result: StepResult, clock: Clock) -> None:
+        """Validation of the new weights, and a reset of the reference, where it is time for them."""
+        if self.validator.due(self.step):
+            result.validation = self._validated()
+            result.new_best = self.progress.best_step == self.step
+            result.notes.append(f"{result.validation}; {self.progress}")
+            clock.lap(result.seconds, "validation")
+        result.progress = self.progress
+        if self.objective.kl:
+            age = self.step - self.reference_step
+            reason = reset_reason(self.objective, age, self.progress) if self.phase.kl else None
+            if reason is not None:
+                self._reset_reference(result, reason, self.step)
+            result.reference_age, result.reference_resets = self.step - self.reference_step, self.resets
+
+    def _grow(self, result: StepResult, clock: Clock) -> None:
         """New prompts enter, every unfinished sample grows by a segment, finished ones are scored."""
         count = new_prompts(self.pool, self.rollout, accepted=self._accepted(), step=self.step, ranks=self.ranks)
         self.pool.add(
@@ -146,7 +221,7 @@ class Trainer:
         found = []
         for entry in entries:
             leaving = {sample.index for sample in entry.samples}
-            shaped_1S = np.array([[self._shaped(sample) for sample in entry.peers]])
+            shaped_1S = np.array([[self._shaped(entry.group, sample) for sample in entry.peers]])
             (advantages_S,) = advantages(shaped_1S, self.objective.advantage)
             for sample, advantage in zip(entry.peers, advantages_S.tolist(), strict=True):
                 cut = self.objective.truncated == "masked" and sample.finish_reason == "length"
@@ -154,28 +229,31 @@ class Trainer:
                     found.append(trajectory(entry.group, sample, advantage))
         return found
 
-    def _shaped(self, sample: Sample) -> float:
+    def _shaped(self, group: Group, sample: Sample) -> float:
         """The reward that advantages are made of: the verifier's, with the punishment of overlong samples if any."""
         assert sample.reward is not None
         if self.objective.truncated != "soft":
             return sample.reward
-        return sample.reward + soft_overlong(len(sample.token_ids), self.rollout.max_tokens, self.objective.soft_buffer)
+        maximum, buffer = self.pool.maximum(group), self.objective.soft_buffer
+        return sample.reward + soft_overlong(len(sample.token_ids), maximum, buffer)
 
-    def _reset_reference(self) -> int | None:
-        """Age of the reference in steps, after resetting it where its time is up; None without one."""
-        if self.objective.kl == 0:
-            return None
-        every = self.objective.reference_reset_every
-        if every and self.step - self.reference_step >= every:
-            self.learner.reset_reference()
-            self.reference_step = self.step
-        return self.step - self.reference_step
+    def _validated(self) -> Validation:
+        validation = self.validator.run(self.step, self.phase.max_tokens, self.ranks)
+        self.progress = self.progress.seen(self.step, validation.average, self.objective.reference_reset_min_delta)
+        return validation
+
+    def _reset_reference(self, result: StepResult, reason: str, step: int) -> None:
+        """The reference becomes the policy as it is after ``step``; the optimizer starts anew."""
+        self.learner.reset_reference()
+        self.reference_step, self.resets = step, self.resets + 1
+        self.progress = self.progress.restarted()
+        result.notes.append(f"step {self.step}: the reference is reset and the optimizer emptied ({reason})")
 
     def _tokens(self) -> int:
         return sum(len(sample.token_ids) for group in self.pool.groups.values() for sample in group.samples)
 
 
-class _Clock:
+class Clock:
     """Wall-clock laps of a step."""
 
     def __init__(self) -> None:

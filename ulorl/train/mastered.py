@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 ENTROPY_DEFINITION = "nats, full vocabulary, sampling temperature, mean over response tokens, before the update"
+"""What every entropy that is shown means."""
 
 
 def mastered_tokens(

@@ -1,4 +1,8 @@
-"""The trained model as one torch module: tokens in, log-prob and entropy of every response token out."""
+"""The trained model as one torch module: tokens in, log-prob and entropy of every response token out.
+
+Callers see padded tensors. Within, sequences are packed in a row without padding where the model allows it, and the
+row may be shared by several processes; neither shows in the results.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,27 @@ import torch
 from torch import nn
 
 from ulorl.errors import UserError
+from ulorl.recipe_train import Packing
 from ulorl.train.logprobs import token_logprobs
+from ulorl.train.packing import PACKED, flash_kernel, pack, register, unpackable
+from ulorl.train.sequence_parallel import SequenceGroup, check_heads
 
 
 class Policy(nn.Module):
-    """A Hugging Face causal language model whose forward pass never holds all logits."""
+    """A Hugging Face causal language model whose forward pass never holds all logits.
 
-    def __init__(self, directory: Path, dtype: str, *, activation_checkpointing: bool = False) -> None:
+    ``packed`` says whether its sequences are; UserError where they cannot be and ``packing`` or ``group`` demands it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        dtype: str,
+        *,
+        activation_checkpointing: bool = False,
+        packing: Packing = "never",
+        group: SequenceGroup | None = None,
+    ) -> None:
         from transformers import AutoModelForCausalLM
         from transformers.utils.logging import disable_progress_bar
 
@@ -25,17 +43,66 @@ class Policy(nn.Module):
         )
         self.model.config.use_cache = False
         self.head = TiledHead(self.model.get_output_embeddings())
+        self.group = group or SequenceGroup()
+        self._apart = unpackable(self.model)
+        self.packed = self._packs(packing)
+        if self.packed:
+            register()
+            self.model.set_attn_implementation(PACKED)
         if activation_checkpointing:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def _packs(self, packing: Packing) -> bool:
+        if self.group.size > 1:
+            config = self.model.config.get_text_config()
+            heads = config.num_attention_heads
+            check_heads(heads, getattr(config, "num_key_value_heads", None) or heads, self.group.size)
+        for setting, demanded in (
+            ('packing = "always"', packing == "always"),
+            (f"sequence_parallel_size = {self.group.size}", self.group.size > 1),
+        ):
+            if demanded and self._apart is not None:
+                raise UserError(f"train.learner: {setting} needs a model whose sequences can be packed; {self._apart}")
+        return packing != "never" and self._apart is None
+
+    @property
+    def rows(self) -> str:
+        """How sequences are laid out, in words."""
+        if not self.packed:
+            return "rows of padded sequences" + (f" ({self._apart})" if self._apart else "")
+        own = flash_kernel(self.model.device.type, self.model.dtype)
+        return "rows of packed sequences, attention by " + ("flash-attention" if own else "torch, in blocks")
 
     def forward(
         self, tokens_BL: torch.Tensor, response_BT: torch.Tensor, temperature: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Log-probs and entropies (B, T) at ``temperature``, zero where ``response_BT`` is False (T = L - 1)."""
-        hidden_BTH = self.model.get_decoder()(input_ids=tokens_BL[:, :-1]).last_hidden_state
-        logprobs_N, entropy_N = self.head(hidden_BTH[response_BT], tokens_BL[:, 1:][response_BT], temperature)
+        if self.packed:
+            logprobs_N, entropy_N = self._packed(tokens_BL, response_BT, temperature)
+        else:
+            hidden_BTH = self.model.get_decoder()(input_ids=tokens_BL[:, :-1]).last_hidden_state
+            logprobs_N, entropy_N = self.head(hidden_BTH[response_BT], tokens_BL[:, 1:][response_BT], temperature)
         zeros_BT = torch.zeros(response_BT.shape, dtype=torch.float32, device=tokens_BL.device)
         return zeros_BT.masked_scatter(response_BT, logprobs_N), zeros_BT.masked_scatter(response_BT, entropy_N)
+
+    def _packed(
+        self, tokens_BL: torch.Tensor, response_BT: torch.Tensor, temperature: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log-probs and entropies of the N response tokens, in order; of a shared row, those of all its pieces."""
+        row = pack(tokens_BL, response_BT, self.group)
+        piece = self.group.piece
+        response_n = piece(row.response_P)
+        hidden_1nH = self.model.get_decoder()(
+            input_ids=piece(row.tokens_P).unsqueeze(0),
+            position_ids=piece(row.positions_P).unsqueeze(0),
+            layout=row.layout,
+        ).last_hidden_state
+        found = self.head(hidden_1nH[0, response_n], piece(row.targets_P)[response_n], temperature)
+        logprobs_N, entropy_N = (
+            self.group.whole(one.new_zeros(response_n.shape).masked_scatter(response_n, one))[row.response_P]
+            for one in found
+        )
+        return logprobs_N, entropy_N
 
 
 class TiledHead(nn.Module):

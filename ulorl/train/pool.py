@@ -2,8 +2,9 @@
 
 Invariants, checked by ``UnfinishedPool.check`` after every segment:
 - every sample leaves exactly once, and never with another group's; a group is gone when all its members left;
-- token ids, log-probs and the segments' lengths agree for every sample, and no sample exceeds the maximum;
+- token ids, log-probs and the segments' lengths agree for every sample, and no sample exceeds the maximum of its group;
 - a sample is finished exactly when the engine said "stop", or when it holds the maximum number of tokens;
+- the maximum of a group is that of the step in which it entered, so that its members are compared under one;
 - every segment keeps the version of the policy that sampled it.
 
 The pool is the unfinished pool of UloRL's Algorithm 1; what ``ulorl.train.experience`` takes out of it is the
@@ -12,7 +13,7 @@ experience pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ulorl.engine.base import FinishReason, Generation
@@ -71,10 +72,13 @@ def rewards(samples: Iterable[Sample]) -> list[float]:
 
 
 class UnfinishedPool:
-    """Groups with at least one unfinished member, and the rule by which samples grow."""
+    """Groups with at least one unfinished member, and the rule by which samples grow.
 
-    def __init__(self, max_tokens: int, groups: Iterable[Group] = ()) -> None:
-        self.max_tokens = max_tokens
+    ``max_tokens`` is the longest output; ``later`` holds (step, longest output of groups that enter from it on).
+    """
+
+    def __init__(self, max_tokens: int, groups: Iterable[Group] = (), later: Sequence[tuple[int, int]] = ()) -> None:
+        self._maxima = ((0, max_tokens), *later)
         self.groups: dict[int, Group] = {}
         self.add(groups)
 
@@ -99,21 +103,25 @@ class UnfinishedPool:
         """Step at which the oldest group with an unfinished sample was born; None where all are finished."""
         return min((group.born_step for group, _ in self.unfinished()), default=None)
 
-    def budget(self, sample: Sample) -> int:
-        """Tokens the sample may still grow by: the global maximum minus what exists."""
-        return self.max_tokens - len(sample.token_ids)
+    def maximum(self, group: Group) -> int:
+        """Longest output of the group's samples, in tokens."""
+        return [tokens for step, tokens in self._maxima if step <= group.born_step][-1]
 
-    def extend(self, sample: Sample, segment: Generation, step: int) -> None:
+    def budget(self, group: Group, sample: Sample) -> int:
+        """Tokens the sample may still grow by: the group's maximum minus what exists."""
+        return self.maximum(group) - len(sample.token_ids)
+
+    def extend(self, group: Group, sample: Sample, segment: Generation, step: int) -> None:
         """Append one segment. A segment that ends at the segment length alone leaves the sample unfinished."""
         assert not sample.finished, "a finished sample cannot grow"
-        assert 0 < len(segment.token_ids) <= self.budget(sample), "a segment is empty or exceeds the budget"
+        assert 0 < len(segment.token_ids) <= self.budget(group, sample), "a segment is empty or exceeds the budget"
         sample.token_ids += segment.token_ids
         sample.logprobs += segment.logprobs
         sample.segment_lengths.append(len(segment.token_ids))
         sample.segment_versions.append(segment.policy_version)
         if segment.finish_reason == "stop":
             sample.finish_reason = "stop"
-        elif self.budget(sample) == 0:
+        elif self.budget(group, sample) == 0:
             sample.finish_reason = "length"
         sample.finished_step = step if sample.finished else None
 
@@ -130,11 +138,12 @@ class UnfinishedPool:
         for number, group in self.groups.items():
             assert number == group.number and len(group.samples) == group_size, f"group {number} lost members"
             assert [sample.index for sample in group.samples] == list(range(group_size))
+            maximum = self.maximum(group)
             for sample in group.samples:
                 tokens = len(sample.token_ids)
-                assert tokens == len(sample.logprobs) == sum(sample.segment_lengths) <= self.max_tokens
+                assert tokens == len(sample.logprobs) == sum(sample.segment_lengths) <= maximum
                 assert len(sample.segment_lengths) == len(sample.segment_versions)
-                assert sample.finished or tokens < self.max_tokens
+                assert sample.finished or tokens < maximum
                 assert (sample.reward is None) == (sample.verdict is None)
                 assert sample.left_step is None or sample.reward is not None
             assert any(sample.left_step is None for sample in group.samples), f"group {number} should be gone"

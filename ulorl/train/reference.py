@@ -13,15 +13,26 @@ from pathlib import Path
 
 import torch
 
+from ulorl.recipe_train import Packing
 from ulorl.train.batch import Batch
 from ulorl.train.policy import Policy
+from ulorl.train.sequence_parallel import SequenceGroup
 
 
 class Reference:
     """Log-probs under a frozen policy."""
 
-    def __init__(self, directory: Path, dtype: str, device: str, temperature: float) -> None:
-        self.policy = Policy(directory, dtype).to(device).eval().requires_grad_(False)
+    def __init__(
+        self,
+        directory: Path,
+        dtype: str,
+        device: str,
+        temperature: float,
+        packing: Packing = "never",
+        group: SequenceGroup | None = None,
+    ) -> None:
+        policy = Policy(directory, dtype, packing=packing, group=group)
+        self.policy = policy.to(device).eval().requires_grad_(False)
         self.temperature = temperature
 
     @torch.no_grad()

@@ -10,14 +10,17 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
-from ulorl.engine.base import Engine, Generation, GenerationRequest, Sampling
+from ulorl.engine.base import Engine, FinishReason, Generation, GenerationRequest, Sampling
 from ulorl.engine.prompts import Prompter
+from ulorl.errors import UserError
 from ulorl.problem import Problem
+from ulorl.recipe_schedule import Phase
 from ulorl.recipe_train import RolloutRecipe
 from ulorl.seeds import derive_seed
 from ulorl.train.pool import Group, Sample, UnfinishedPool
@@ -25,23 +28,69 @@ from ulorl.train.ranks import Ranks
 from ulorl.train.rewards import Rewards
 from ulorl.verify import Item, Verdict
 
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, modulo 1, fill [0, 1) evenly from the first on: any stretch of draws has nearly its shares."""
+
 
 @dataclass
 class PromptStream:
-    """An endless stream of problems: each epoch is a new permutation. ``drawn`` is the data cursor."""
+    """An endless stream of problems: each epoch is a new permutation, of all problems or, while ``tasks`` gives the
+    tasks shares, of those of the task whose turn it is.
+
+    The data cursor is ``drawn``, all that were drawn, and ``by_task``, those of them that were drawn by shares.
+    """
 
     problems: Sequence[Problem]
     seed: int
     drawn: int = 0
+    by_task: dict[str, int] = field(default_factory=dict)
+    tasks: Mapping[str, float] = field(default_factory=dict)
+    _orders: dict[str, tuple[int, list[Problem]]] = field(default_factory=dict, repr=False)
 
     def take(self, count: int) -> list[Problem]:
         return [self._draw() for _ in range(count)]
 
     def _draw(self) -> Problem:
-        epoch, position = divmod(self.drawn, len(self.problems))
-        order = np.random.default_rng(derive_seed(self.seed, "epoch", epoch)).permutation(len(self.problems))
-        self.drawn += 1
-        return self.problems[int(order[position])]
+        if not self.tasks:
+            number = self.drawn - sum(self.by_task.values())
+            self.drawn += 1
+            return self._nth("", number)
+        task = self._turn()
+        number = self.by_task.get(task, 0)
+        self.drawn, self.by_task[task] = self.drawn + 1, number + 1
+        return self._nth(task, number)
+
+    def _turn(self) -> str:
+        """The task of the next draw."""
+        place = self.drawn * GOLDEN % 1 * sum(self.tasks.values())
+        bounds = zip(self.tasks, accumulate(self.tasks.values()), strict=True)
+        return next((task for task, bound in bounds if place < bound), list(self.tasks)[-1])
+
+    def _nth(self, task: str, number: int) -> Problem:
+        """The problem drawn after ``number`` others from those of ``task``; "": from all."""
+        known, order = self._orders.get(task) or (-1, self._of(task))
+        epoch, position = divmod(number, len(order))
+        if epoch != known:
+            names = ("epoch", epoch, task) if task else ("epoch", epoch)
+            of_task = self._of(task)
+            permutation = np.random.default_rng(derive_seed(self.seed, *names)).permutation(len(of_task))
+            order = [of_task[index] for index in permutation.tolist()]
+            self._orders[task] = (epoch, order)
+        return order[position]
+
+    def _of(self, task: str) -> list[Problem]:
+        return [problem for problem in self.problems if task in ("", problem.task)]
+
+
+def check_shares(all_phases: Sequence[Phase], problems: Sequence[Problem]) -> None:
+    """Raise UserError where a phase draws a task of which there is no problem."""
+    known = sorted({problem.task for problem in problems})
+    for phase in all_phases:
+        if missing := sorted(set(phase.tasks) - set(known)):
+            raise UserError(
+                f"train.schedule: from step {phase.from_step}: no problem of the training data has the task "
+                f"{', '.join(missing)}; there are {', '.join(known)}"
+            )
 
 
 def new_prompts(
@@ -100,12 +149,11 @@ def decode_segment(
     if not growing:
         return []
     sampling = Sampling(rollout.temperature, rollout.top_p, rollout.top_k)
-    segment_tokens = rollout.max_tokens // rollout.segments
     requests = [
         GenerationRequest(
             id=f"{group.number}.{sample.index}.{len(sample.segment_lengths)}",
             prompt_ids=(*group.prompt_ids, *sample.token_ids),
-            max_tokens=min(segment_tokens, pool.budget(sample)),
+            max_tokens=min(pool.maximum(group) // rollout.segments, pool.budget(group, sample)),
             seed=derive_seed(sample.seed, "segment", len(sample.segment_lengths)),
             sampling=sampling,
         )
@@ -115,15 +163,20 @@ def decode_segment(
 
     def judge(segment: Generation) -> None:
         group, sample = by_id[segment.id]
-        if segment.finish_reason == "stop" or len(segment.token_ids) == pool.budget(sample):
+        if segment.finish_reason == "stop" or len(segment.token_ids) == pool.budget(group, sample):
             text = prompter.decode((*sample.token_ids, *segment.token_ids))
-            rewards.submit((group.number, sample.index), Item(group.problem.answer, text, group.problem.problem))
+            rewards.submit((group.number, sample.index), Item.of(group.problem, text))
 
     segments = engine.generate(requests, judge)
-    for request, (_, sample), segment in zip(requests, growing, segments, strict=True):
+    for request, (group, sample), segment in zip(requests, growing, segments, strict=True):
         assert segment.id == request.id and len(segment.token_ids) == len(segment.logprobs)
-        pool.extend(sample, segment, step)
+        pool.extend(group, sample, segment, step)
     return [sample for _, sample in growing if sample.finished]
+
+
+def reward_of(verdict: Verdict, finish_reason: FinishReason | None) -> float:
+    """The verdict's reward, 0 for a truncated sample whatever it says."""
+    return verdict.reward if finish_reason == "stop" else 0.0
 
 
 def score(pool: UnfinishedPool, rewards: Rewards) -> list[Verdict]:
@@ -138,5 +191,5 @@ def score(pool: UnfinishedPool, rewards: Rewards) -> list[Verdict]:
     assert len(verdicts) == len(pending), "samples finished and samples judged differ"
     for group, sample in pending:
         sample.verdict = verdict = verdicts[group.number, sample.index]
-        sample.reward = 1.0 if verdict.equivalent and sample.finish_reason == "stop" else 0.0
+        sample.reward = reward_of(verdict, sample.finish_reason)
     return list(verdicts.values())

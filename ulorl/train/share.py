@@ -5,7 +5,8 @@ Invariants:
   groups, as one process would have them; only then are they dealt out;
 - every rank has the same number of micro-batches in every minibatch, because ZeRO stages 2 and 3 communicate in each
   of them: who has none left computes an empty one, which adds nothing;
-- micro-batches that are computed at the same time are of similar size, and a rank that has done less gets the larger.
+- micro-batches that are computed at the same time are of similar size, and a rank that has done less gets the larger;
+- ranks that share rows (``ulorl.train.sequence_parallel``) have the same micro-batches.
 
 A rank receives the trajectories it needs and no others; lengths alone go to all.
 """
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from ulorl.train.batch import Trajectory, micro_batches, split
+from ulorl.train.batch import Trajectory, held_tokens, micro_batches, split
 from ulorl.train.ranks import Ranks
 
 EMPTY = Trajectory(prompt_ids=(0, 0), token_ids=(), logprobs=(), versions=(), reward=0.0, advantage=0.0)
@@ -49,11 +50,18 @@ def share(
     minibatches: int,
     micro_batch_tokens: int,
     token_weights: Callable[[list[int]], list[float]],
+    packed: bool = False,
+    group_size: int = 1,
 ) -> list[list[Dealt]]:
-    """The micro-batches of this rank, by minibatch. ``token_weights``: from the response lengths of a minibatch."""
+    """The micro-batches of this rank, by minibatch. ``token_weights``: from the response lengths of a minibatch.
+
+    ``group_size`` consecutive ranks share rows: together they hold as many times ``micro_batch_tokens``.
+    """
     parts = split(_heads(own, ranks), minibatches)
     weights = [token_weights([head.tokens for head in part]) for part in parts]
-    dealt = [deal(part, ranks.world, micro_batch_tokens) for part in parts]
+    groups, group_tokens = ranks.world // group_size, micro_batch_tokens * group_size
+    by_group = [deal(part, groups, group_tokens, packed=packed) for part in parts]
+    dealt = [[of[rank // group_size] for rank in range(ranks.world)] for of in by_group]
     needed = [
         [part[index] for part, by_rank in zip(parts, dealt, strict=True) for batch in by_rank[rank] for index in batch]
         for rank in range(ranks.world)
@@ -73,12 +81,11 @@ def share(
     ]
 
 
-def deal(heads: Sequence[Head], world: int, micro_batch_tokens: int) -> list[list[list[int]]]:
+def deal(heads: Sequence[Head], world: int, micro_batch_tokens: int, *, packed: bool = False) -> list[list[list[int]]]:
     """By rank, its micro-batches as indices into ``heads``; equally many for all, the last ones perhaps empty."""
-    longest = max(head.length for head in heads)
-    even_tokens = -(-len(heads) * longest // world)
-    batches = micro_batches(heads, min(micro_batch_tokens, even_tokens))
-    cost = {id(batch): len(batch) * heads[batch[0]].length for batch in batches}
+    even_tokens = -(-held_tokens([head.length for head in heads], packed=packed) // world)
+    batches = micro_batches(heads, min(micro_batch_tokens, even_tokens), packed=packed)
+    cost = {id(batch): held_tokens([heads[index].length for index in batch], packed=packed) for batch in batches}
     batches.sort(key=lambda batch: cost[id(batch)], reverse=True)
     dealt: list[list[list[int]]] = [[] for _ in range(world)]
     loads = [0] * world

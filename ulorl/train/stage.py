@@ -8,38 +8,33 @@ the latest checkpoint, and they are repeated with the same seeds.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ulorl import artifact
 from ulorl.engine.base import Engine
 from ulorl.engine.prompts import Prompter
 from ulorl.errors import UserError
-from ulorl.files import write_atomic, write_table
+from ulorl.files import write_atomic
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe
 from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
 from ulorl.recipe_train import RolloutRecipe
-from ulorl.rows import read_problem_table
+from ulorl.report.metrics import MetricsWriter
+from ulorl.report.wandb_tracker import WandbTracker, check_wandb
 from ulorl.train.advice import advice
-from ulorl.train.experience import histogram
-from ulorl.train.loop import StepResult
+from ulorl.train.extend import CHECKPOINTS, adopt, extends
 from ulorl.train.ranks import Ranks, open_ranks
-from ulorl.train.step_metrics import rollout_table, step_metrics
-from ulorl.verify import Verifier
+from ulorl.train.record import Recorder, TrainDisplay
+from ulorl.train.replay import ROLLOUTS, drop_steps
+from ulorl.train.split import split_problems, validation_inputs
+from ulorl.train.validation import VALIDATIONS
+from ulorl.verify.tasks.scorer import Scorer, named
 
-BARREN_STEPS = 10
-"""Steps in a row without any group to learn from, after which the run says so."""
-
-
-class TrainDisplay(Protocol):
-    """Where progress goes (``ulorl.report.display.Display``)."""
-
-    def step(self, step: int, total: int, metrics: Mapping[str, float]) -> None: ...
-
-    def log(self, line: str) -> None: ...
+if TYPE_CHECKING:
+    from ulorl.train.learner import Learner
 
 
 def train(
@@ -55,25 +50,55 @@ def train(
 ) -> Path:
     """Train ``model_dir`` on the problems of ``problems_path``; returns ``output``, with the result in ``model/``.
 
-    ``engine`` opens the engine, and is called only when there is something to do. Resumes a run of the same
-    recipe that was interrupted. Raises UserError where the problems cannot be used.
+    ``engine`` opens the engine, and is called only when there is something to do. Resumes a run of the same recipe that
+    was interrupted, and goes on with one of fewer steps. Raises UserError where the problems cannot be used.
     """
+
+    def make(work: artifact.Work, ranks: Ranks) -> dict[str, object]:
+        if ranks.once(lambda: adopt(work)):
+            display.log(f"train: goes on from the finished run of fewer steps in {work.final}")
+        return _run(recipe, work.path, problems_path, model_dir, engine(), prompter, display, ranks)
+
+    return in_directory(
+        recipe,
+        output,
+        make,
+        inputs=[problems_path, model_dir, *validation_inputs(recipe)],
+        force=force,
+        extends=extends,
+    )
+
+
+def in_directory(
+    recipe: Recipe,
+    output: Path,
+    make: Callable[[artifact.Work, Ranks], dict[str, object]],
+    *,
+    inputs: Sequence[str | Path],
+    force: bool,
+    mode: str = "",
+    extends: artifact.Extends | None = None,
+) -> Path:
+    """Begin the directory ``output`` on the first of the launcher's processes, ``make`` it on all, and finish it.
+
+    ``make`` returns the manifest's counts. ``mode`` tells apart what is made of the same recipe.
+    """
+    from ulorl.train.sequence_parallel import check_group
+
+    check_wandb(recipe.train.wandb)
     ranks = open_ranks(recipe.train.timeout_s)
     check_processes(recipe.train.rollout, ranks.world)
+    check_group(recipe.train.learner.sequence_parallel_size, ranks.world)
+    config = train_config(recipe) | ({"mode": mode} if mode else {})
     work = ranks.once(
         lambda: artifact.begin(
-            output,
-            stage="train",
-            config=train_config(recipe),
-            inputs=[problems_path, model_dir],
-            seed=recipe.seed,
-            force=force,
+            output, stage="train", config=config, inputs=inputs, seed=recipe.seed, force=force, extends=extends
         )
     )
     if work.done:
         return work.path
     try:
-        counts = _run(recipe, work.path, problems_path, model_dir, engine(), prompter, display, ranks)
+        counts = make(work, ranks)
         return ranks.once(lambda: work.finish(counts))
     finally:
         work.release()
@@ -83,7 +108,7 @@ def train_config(recipe: Recipe) -> dict[str, object]:
     """The part of the recipe that determines the trained model."""
     return {
         "model": recipe.model.model_dump(mode="json"),
-        "train": recipe.train.model_dump(mode="json", exclude={"timeout_s"}),
+        "train": recipe.train.model_dump(mode="json", exclude={"timeout_s", "wandb"}),
         "verify": recipe.verify.model_dump(mode="json"),
     }
 
@@ -100,23 +125,62 @@ def check_processes(rollout: RolloutRecipe, processes: int) -> None:
             )
 
 
-def check_problems(problems: list[Problem], prompter: Prompter, verifier: Verifier, recipe: Recipe) -> None:
-    """Raise UserError when a problem has no usable reference or too long a prompt."""
+def check_problems(problems: list[Problem], prompter: Prompter, verifier: Scorer, recipe: Recipe) -> None:
+    """Raise UserError when a problem's task cannot judge it, or it has too long a prompt; it names the row."""
     if not problems:
         raise UserError("train: there is no problem to train on")
     for problem in problems:
-        reason = verifier.check_reference(problem.answer)
+        reason = verifier.check(problem)
         if reason is not None:
             raise UserError(
-                f"train: problem {problem.id}: the reference {problem.answer!r} cannot be verified ({reason}). "
-                "The curate steps answers and references drop such problems"
+                f"train: {named(problem)}, task {problem.task}: {reason}. The curate steps answers and references drop "
+                "such problems"
             )
-        length = len(prompter.encode(problem.problem))
+        (shown,) = verifier.prompted([problem])
+        length = len(prompter.encode(shown.problem))
         if length > recipe.model.max_prompt_tokens:
             raise UserError(
-                f"train: problem {problem.id}: its prompt has {length} tokens, model.max_prompt_tokens is "
+                f"train: {named(problem)}: its prompt has {length} tokens, model.max_prompt_tokens is "
                 f"{recipe.model.max_prompt_tokens}. Curate drops such problems"
             )
+
+
+def prepare(directory: Path, recipe: Recipe, display: TrainDisplay, ranks: Ranks) -> None:
+    """What every run's directory holds from the start; says which settings will not do what they seem to."""
+    ranks.once(lambda: write_atomic(directory / TRAINED_RECIPE, dump_recipe(recipe)))
+    for line in advice(recipe.train):
+        display.log(f"train: {line}")
+
+
+def open_learner(recipe: Recipe, model_dir: Path, ranks: Ranks) -> Learner:
+    """The learner of a recipe, from the start model."""
+    from ulorl.train.learner import Learner
+
+    settings = recipe.train
+    return Learner(
+        model_dir,
+        recipe.model,
+        settings.learner,
+        settings.objective,
+        settings.rollout.temperature,
+        settings.rollout.max_tokens,
+        ranks,
+        settings.updates,
+    )
+
+
+def open_writer(
+    directory: Path, recipe: Recipe, ranks: Ranks, after: int
+) -> AbstractContextManager[MetricsWriter | None]:
+    """Where the first rank writes metrics of the steps later than ``after``; None on the others.
+
+    Whatever an earlier attempt left of those steps is removed.
+    """
+    ranks.once(lambda: drop_steps((directory / ROLLOUTS, directory / VALIDATIONS), after))
+    trackers = list[WandbTracker]()
+    if recipe.train.wandb.project:
+        ranks.once(lambda: trackers.append(WandbTracker(directory, recipe)))
+    return MetricsWriter(directory, after or None, trackers[0] if trackers else None) if ranks.first else nullcontext()
 
 
 def _run(
@@ -129,76 +193,66 @@ def _run(
     display: TrainDisplay,
     ranks: Ranks,
 ) -> dict[str, object]:
-    from ulorl.report.metrics import MetricsWriter
-    from ulorl.train.checkpoint import (
-        TrainerState,
-        checkpoints,
-        load_checkpoint,
-        save_checkpoint,
-        save_model,
-    )
-    from ulorl.train.learner import Learner
+    from ulorl.train.checkpoint import checkpoints, load_checkpoint, remove_partial, save_checkpoint, save_result
     from ulorl.train.loop import Trainer
     from ulorl.train.sync import sync_weights
 
-    settings, root = recipe.train, directory / "checkpoints"
-    ranks.once(lambda: _prepare(directory, recipe))
-    for line in advice(settings):
-        display.log(f"train: {line}")
-    problems, verifier = read_problem_table(problems_path), Verifier(recipe.verify)
-    ranks.once(lambda: check_problems(problems, prompter, verifier, recipe))
-    learner = Learner(
-        model_dir,
-        recipe.model,
-        settings.learner,
-        settings.objective,
-        settings.rollout.temperature,
-        settings.rollout.max_tokens,
-        ranks,
-    )
+    settings, root = recipe.train, directory / CHECKPOINTS
+    prepare(directory, recipe, display, ranks)
+    split, verifier = ranks.once(lambda: split_problems(problems_path, recipe)), Scorer(recipe.verify)
+    ranks.once(lambda: check_problems([*split.trained, *split.validation], prompter, verifier, recipe))
+    split = split.shown(verifier.prompted)
+    if split.validation:
+        display.log(f"train: {split}")
+    learner = open_learner(recipe, model_dir, ranks)
+    display.log(f"train: {learner.rows}")
     trainer = Trainer(
-        recipe, problems, engine=engine, prompter=prompter, verifier=verifier, learner=learner, ranks=ranks
+        recipe,
+        split.trained,
+        engine=engine,
+        prompter=prompter,
+        verifier=verifier,
+        learner=learner,
+        ranks=ranks,
+        validation=split.validation,
     )
     ranks.bound_waits()
+    ranks.once(lambda: remove_partial(root))
     found = ranks.once(lambda: checkpoints(root))
     if found:
-        state, groups = load_checkpoint(found[-1], learner, problems)
-        trainer.restore(state.step, state.drawn, state.reference_step, groups)
+        state, groups = load_checkpoint(found[-1], learner, split.trained)
+        trainer.restore(state, groups)
         display.log(f"train: resuming after step {state.step} of {settings.steps} from {found[-1]}")
     sync_weights(learner, engine, ranks)
-    barren = 0
-    with MetricsWriter(directory, resume_after=trainer.step) if ranks.first else nullcontext() as writer:
+    with open_writer(directory, recipe, ranks, after=trainer.step) as writer:
+        record = Recorder(
+            directory, recipe, prompter=prompter, verifier=verifier, display=display, ranks=ranks, writer=writer
+        )
+        record.start(trainer.validate_start())
         while trainer.step < settings.steps:
             result = trainer.run_step()
-            values = step_metrics(result, trainer.pool, settings.objective.sigma, ranks)
-            write_table(
-                directory / "rollouts" / f"step_{result.step:06d}{ranks.suffix}.parquet",
-                rollout_table(result.experience.all(), prompter),
-            )
-            if writer is not None:
-                writer.write(result.step, values)
-            display.step(result.step, settings.steps, values)
-            barren = _warn_when_barren(barren, result.tally is None, values, display)
-            if result.exhausted:
-                display.log(exhaustion(result, settings.rollout, ranks))
-            if result.step % settings.checkpoint_every == 0 and result.step < settings.steps:
+            values = record.step(result, trainer.pool, settings.steps)
+            record.warn(result, values)
+            due = result.step % settings.checkpoint_every == 0 or (settings.keep_best and result.new_best)
+            if due and result.step < settings.steps:
                 save_checkpoint(
                     root,
                     learner,
-                    TrainerState(result.step, learner.version, trainer.stream.drawn, trainer.reference_step),
+                    trainer.state,
                     list(trainer.pool.groups.values()),
                     model_dir,
                     settings.keep_checkpoints,
+                    settings.keep_best,
                 )
     trainer.rewards.close()
     ranks.once(lambda: _check_learned(directory, learner.version, settings.steps))
-    save_model(learner, directory / "model", model_dir)
-    return {"steps": trainer.step, "updates": learner.version, "prompts": trainer.stream.drawn}
-
-
-def _prepare(directory: Path, recipe: Recipe) -> None:
-    write_atomic(directory / TRAINED_RECIPE, dump_recipe(recipe))
-    (directory / "rollouts").mkdir(exist_ok=True)
+    kept = save_result(learner, directory / "model", root, trainer.state, model_dir, settings.final)
+    counts: dict[str, object] = {"steps": trainer.step, "updates": learner.version, "prompts": trainer.stream.drawn}
+    counts["model_step"] = kept
+    if trainer.progress.best is not None:
+        display.log(f"train: {trainer.progress}; the model is that of step {kept}")
+        counts |= {"best_step": trainer.progress.best_step, "best_validation": trainer.progress.best}
+    return counts
 
 
 def _check_learned(directory: Path, updates: int, steps: int) -> None:
@@ -209,25 +263,3 @@ def _check_learned(directory: Path, updates: int, steps: int) -> None:
             "answers. Check the difficulty of the data (curate.difficulty) and the answers in rollouts/"
         )
     shutil.rmtree(directory / "model", ignore_errors=True)
-
-
-def exhaustion(result: StepResult, rollout: RolloutRecipe, ranks: Ranks | None = None) -> str:
-    """What a step that could not be refilled says: how far it came, and the pass rates of the groups it saw."""
-    ranks = ranks or Ranks()
-    found = ranks.total(len(result.experience.trained))
-    return (
-        f"train: step {result.step}: {found} of {rollout.prompts_per_step} groups with right "
-        f"and wrong answers after {result.rounds} rounds; the update takes those. Right answers a group: "
-        f"{histogram(result.experience.all(), ranks)}. Change the difficulty of the data (curate.difficulty), or "
-        "train.rollout.max_rounds"
-    )
-
-
-def _warn_when_barren(barren: int, no_update: bool, values: Mapping[str, float], display: TrainDisplay) -> int:
-    """Count steps without an update; every BARREN_STEPS of them, say what the rewards were."""
-    barren = barren + 1 if no_update else 0
-    if barren and barren % BARREN_STEPS == 0:
-        right, wrong = values.get("reward/groups_all_right"), values.get("reward/groups_all_wrong")
-        shares = "no group was complete" if right is None else f"all right {right:.0%}, all wrong {wrong:.0%}"
-        display.log(f"train: {barren} steps without an update ({shares} of this step's groups): nothing to learn from")
-    return barren

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from ulorl.provenance import provenance
 from ulorl.report.markup import Markup, element, join
+from ulorl.report.page.boundary import boundary_section
 from ulorl.report.page.curation import curation_section
 from ulorl.report.page.evaluation import evaluation_section, problems_section
 from ulorl.report.page.origins import lineage_section, recipe_section
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _SECTIONS: tuple[tuple[str, str, Callable[[RunData], Markup]], ...] = (
     ("evaluation", "Evaluation", evaluation_section),
+    ("boundary", "Boundary", boundary_section),
     ("problems", "Problems gained and lost", problems_section),
     ("samples", "Samples to read", samples_section),
     ("curation", "Curation", curation_section),
@@ -51,14 +53,15 @@ def build_page(data: RunData) -> str:
         element("title", f"{data.files.name} – ulorl report"),
         element("style", style),
     )
-    links = [element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in _SECTIONS]
+    sections = [one for one in _SECTIONS if one[0] != "boundary" or data.files.boundaries]
+    links = [element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in sections]
     what = "one stage of a run" if data.files.single else "report of a run"
     body = element(
         "body",
         element("header", element("h1", data.files.name), element("p", what, class_="lead")),
         element("nav", element("ul", *links), aria_label="Sections"),
         _guarded("overview", "Overview", overview_section, data),
-        element("main", *(_guarded(*one, data) for one in _SECTIONS)),
+        element("main", *(_guarded(*one, data) for one in sections)),
         element("footer", _made()),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from math import isfinite
 
 from ulorl.report.curves_training import always_zero, drawing_notes, metric_summaries, series, training_figures
+from ulorl.report.curves_validation import event_notes
 from ulorl.report.markup import Markup, element
-from ulorl.report.metrics import METRICS
+from ulorl.report.metrics import documented, meaning
 from ulorl.report.page.parts import figures, missing, plural, section, table
 from ulorl.report.progress import duration
 from ulorl.report.run_data import RunData
@@ -23,6 +24,8 @@ def training_section(data: RunData) -> Markup:
     parts = [element("p", training_state(data) + ".", class_="lead" if data.files.train.finished else "missing")]
     if notes := drawing_notes(data.metrics):
         parts.append(element("p", notes, class_="quiet"))
+    if marked := event_notes(data.metrics, data.files.train.identity.get("config")):
+        parts.append(element("p", marked, class_="quiet"))
     parts.append(figures(training_figures(data.metrics)))
     if zeros := always_zero(data.metrics):
         parts.append(element("p", f"Not drawn, because always 0: {', '.join(zeros)}.", class_="quiet"))
@@ -33,9 +36,9 @@ def training_section(data: RunData) -> Markup:
             compact(one.last),
             f"{compact(one.least)} (step {one.least_step})",
             f"{compact(one.greatest)} (step {one.greatest_step})",
-            METRICS.get(one.metric, "") + (f"; not finite in {one.not_finite} steps" if one.not_finite else ""),
+            (meaning(one.metric) or "") + (f"; not finite in {one.not_finite} steps" if one.not_finite else ""),
         ]
-        for one in metric_summaries(data.metrics, list(METRICS))
+        for one in metric_summaries(data.metrics, documented(data.metrics))
     ]
     heads = ["metric", "first", "last", "least", "greatest", "meaning"]
     numbers = element("details", element("summary", "Every number"), table(heads, rows, range(1, 5)), class_="long")

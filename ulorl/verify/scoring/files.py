@@ -21,7 +21,7 @@ from ulorl.files import replacing
 from ulorl.recipe import VerifyRecipe
 from ulorl.verify.scoring.rates import Rates
 from ulorl.verify.scoring.reading import LabelledItem, read_items
-from ulorl.verify.verifier import Verifier
+from ulorl.verify.tasks.scorer import Scorer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,8 @@ OUTPUTS = (".jsonl", ".jsonl.gz", ".parquet")
 
 @dataclass(frozen=True)
 class JudgedRow:
-    """A row of the output. ``row`` is the line or row of the input, counted from 1; ``answer`` what was extracted."""
+    """A row of the output. ``row`` is the line or row of the input, counted from 1; ``answer`` what was extracted;
+    ``reward`` from 0 to 1."""
 
     row: int
     reference: str
@@ -40,6 +41,7 @@ class JudgedRow:
     equivalent: bool | None
     rule: str
     reason: str
+    reward: float
     label: bool | None
 
     @property
@@ -48,11 +50,11 @@ class JudgedRow:
         return self.label is not None and (self.equivalent is True) != self.label
 
 
-def judge_file(path: str | Path, verifier: Verifier, rates: Rates) -> Iterator[JudgedRow]:
+def judge_file(path: str | Path, scorer: Scorer, rates: Rates) -> Iterator[JudgedRow]:
     """Judges every row of ``path`` and adds it to ``rates``. Raises `UserError` for unreadable rows."""
     items = read_items(Path(path))
     while batch := list(islice(items, BATCH)):
-        yield from _judge(batch, verifier, rates)
+        yield from _judge(batch, scorer, rates)
 
 
 def verify_file(
@@ -73,18 +75,22 @@ def verify_file(
     kept: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write = stack.enter_context(_writer(output)) if output is not None else None
-        verifier = stack.enter_context(Verifier(config))
-        for batch in _batches(judge_file(path, verifier, rates)):
+        scorer = stack.enter_context(Scorer(config))
+        for batch in _batches(judge_file(path, scorer, rates)):
             kept += [asdict(row) for row in batch if keep(row)]
             if write is not None:
                 write(batch)
-        counts = verifier.judge_counts
+        counts = scorer.judge_counts
     return {**rates.summary(), **({} if counts is None else {"judge": counts.as_dict()}), "rows": kept}
 
 
-def _judge(batch: list[LabelledItem], verifier: Verifier, rates: Rates) -> Iterator[JudgedRow]:
+def _judge(batch: list[LabelledItem], scorer: Scorer, rates: Rates) -> Iterator[JudgedRow]:
     start = time.perf_counter()
-    verdicts = verifier.verify([one.item for one in batch])
+    for one in batch:
+        fault = None if one.item.row is None else scorer.check(one.item.row)
+        if one.item.row is not None and fault is not None:
+            raise UserError(f"{one.item.row.source}: task {one.item.row.task}: {fault}")
+    verdicts = scorer.verify([one.item for one in batch])
     rates.seconds += time.perf_counter() - start
     for one, verdict in zip(batch, verdicts, strict=True):
         rates.add(verdict, one.label)
@@ -95,6 +101,7 @@ def _judge(batch: list[LabelledItem], verifier: Verifier, rates: Rates) -> Itera
             verdict.equivalent,
             verdict.rule,
             verdict.reason,
+            verdict.reward,
             one.label,
         )
 
@@ -131,7 +138,7 @@ def _schema() -> pa.Schema:
     import pyarrow as pa
 
     texts = {name: pa.string() for name in ("reference", "answer", "rule", "reason")}
-    types = {"row": pa.int64(), **texts, "equivalent": pa.bool_(), "label": pa.bool_()}
+    types = {"row": pa.int64(), **texts, "equivalent": pa.bool_(), "reward": pa.float64(), "label": pa.bool_()}
     return pa.schema([(name, types[name]) for name in JudgedRow.__dataclass_fields__])
 
 

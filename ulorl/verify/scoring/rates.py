@@ -19,6 +19,7 @@ class Rates:
     n: int = 0
     seconds: float = 0.0
     accepted: int = 0
+    rewards: float = 0.0
     equal: int = 0
     equal_accepted: int = 0
     unequal: int = 0
@@ -30,6 +31,7 @@ class Rates:
         accepted = verdict.equivalent is True
         self.n += 1
         self.accepted += accepted
+        self.rewards += verdict.reward
         self.by_rule[verdict.rule] += 1
         if verdict.equivalent is None:
             self.reasons[verdict.reason] += 1
@@ -41,8 +43,8 @@ class Rates:
             self.unequal_accepted += accepted
 
     def summary(self) -> dict[str, Any]:
-        """``n``, ``labelled``, ``accepted`` (share of all), ``accuracy`` (share of the labelled whose acceptance
-        agrees with the label), ``false_positive_rate`` (accepted among those labelled unequal),
+        """``n``, ``labelled``, ``accepted`` (share of all), ``reward`` (mean), ``accuracy`` (share of the labelled
+        whose acceptance agrees with the label), ``false_positive_rate`` (accepted among those labelled unequal),
         ``false_negative_rate`` (not accepted among those labelled equal), ``undecided``, ``undecided_reasons``,
         ``pairs_per_second`` and ``by_rule`` (counts). Rates are None where nothing is labelled so."""
         labelled = self.equal + self.unequal
@@ -51,6 +53,7 @@ class Rates:
             "n": self.n,
             "labelled": labelled,
             "accepted": _share(self.accepted, self.n),
+            "reward": _share(self.rewards, self.n),
             "accuracy": _share(right, labelled),
             "false_positive_rate": _share(self.unequal_accepted, self.unequal),
             "false_negative_rate": _share(self.equal - self.equal_accepted, self.equal),
@@ -61,5 +64,5 @@ class Rates:
         }
 
 
-def _share(count: int, total: int) -> float | None:
+def _share(count: float, total: int) -> float | None:
     return count / total if total else None

@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ulorl.columns import BadValueError, plain
 from ulorl.errors import UserError
-from ulorl.problem import BadRow
+from ulorl.problem import MATH, BadRow, Problem, problem_id
 from ulorl.raw_rows import read_file
 from ulorl.recipe import VerifyRecipe
 from ulorl.verify.policy import policy_of
@@ -53,8 +54,10 @@ def read_items(path: Path) -> Iterator[LabelledItem]:
 
 
 def _read(row: dict[str, Any], number: int, where: str) -> LabelledItem:
-    reference = _field(row, REFERENCE_FIELDS, where)
     response = _field(row, RESPONSE_FIELDS, where)
+    if row.get("task") not in (None, MATH):
+        return LabelledItem(number, _of_task(row, response, where), _label(row.get("label"), where))
+    reference = _field(row, REFERENCE_FIELDS, where)
     problem = next((row[name] for name in PROBLEM_FIELDS if row.get(name)), None)
     kind = row.get("kind")
     bare = kind == "answer" or (kind != "response" and response in BARE_FIELDS)
@@ -66,6 +69,18 @@ def _read(row: dict[str, Any], number: int, where: str) -> LabelledItem:
         policy=_policy(row.get("policy"), where),
     )
     return LabelledItem(number, item, _label(row.get("label"), where))
+
+
+def _of_task(row: dict[str, Any], response: str, where: str) -> Item:
+    """A response to a problem of another task, which is judged by the whole row; it may have no reference."""
+    text = next((_text(row[name]) for name in (*PROBLEM_FIELDS, "prompt") if row.get(name)), "")
+    reference = next((_text(row[name]) for name in REFERENCE_FIELDS if row.get(name) is not None), "")
+    try:
+        extra = {str(name): plain(value) for name, value in row.items() if name not in (response, "task", "label")}
+    except BadValueError as error:
+        raise UserError(f"{where}: {error}") from error
+    problem = Problem(problem_id(text), text, reference, where, task=_text(row["task"]), extra=extra)
+    return Item.of(problem, _text(row[response]))
 
 
 def _field(row: dict[str, Any], names: tuple[str, ...], where: str) -> str:

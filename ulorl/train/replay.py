@@ -1,0 +1,194 @@
+"""Rollouts on disk: the samples that left the pool in each step, written, and read back as experience.
+
+Invariants:
+- a step's files hold all that an update needs: token ids, log-probs and policy versions as they were sampled, rewards,
+  and the group of each sample; read back they give the same trajectories, to the bit in float32;
+- members of a group that left in earlier steps (``group_policy = "sample"``) are peers of those that leave now, as in
+  the run that sampled them; whether a uniform group trains follows from the recipe that trains, not from that run's.
+
+Does not: read the problems; a group read back knows its problem's id and task, and no more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ulorl.engine.prompts import Prompter
+from ulorl.errors import UserError
+from ulorl.files import write_table
+from ulorl.problem import ROLLOUT_SCHEMA, Problem
+from ulorl.train.experience import Experience, Leaving
+from ulorl.train.pool import Group, Sample
+from ulorl.train.ranks import Ranks
+from ulorl.verify import Verdict
+
+ROLLOUTS = "rollouts"
+_MAY_BE_NULL = {"answer", "equivalent"}
+_FILE = re.compile(r"step_(\d+)(?:_rank_\d+)?\.parquet")
+
+
+def rollout_table(entries: Sequence[Leaving], prompter: Prompter) -> pa.Table:
+    """The samples that left the pool in a step, ROLLOUT_SCHEMA."""
+    rows = []
+    for entry in entries:
+        for sample in entry.samples:
+            verdict = sample.verdict
+            assert verdict is not None
+            rows.append(
+                {
+                    "problem_id": entry.group.problem.id,
+                    "sample_index": sample.index,
+                    "seed": sample.seed,
+                    "text": prompter.decode(sample.token_ids),
+                    "token_ids": sample.token_ids,
+                    "logprobs": sample.logprobs,
+                    "segment_lengths": sample.segment_lengths,
+                    "segment_versions": sample.segment_versions,
+                    "finish_reason": sample.finish_reason,
+                    "answer": verdict.answer,
+                    "equivalent": verdict.equivalent,
+                    "reward": sample.reward,
+                    "rule": verdict.rule,
+                    "reason": verdict.reason,
+                    "task": entry.group.problem.task,
+                    "group": entry.group.number,
+                    "prompt_ids": entry.group.prompt_ids,
+                    "born_step": entry.group.born_step,
+                    "finished_step": sample.finished_step,
+                }
+            )
+    return pa.Table.from_pylist(rows, ROLLOUT_SCHEMA)
+
+
+def write_rollouts(directory: Path, step: int, table: pa.Table, ranks: Ranks) -> None:
+    """Keep a step's samples: one file a rank in ``directory``/rollouts."""
+    folder = directory / ROLLOUTS
+    folder.mkdir(exist_ok=True)
+    write_table(folder / f"step_{step:06d}{ranks.suffix}.parquet", table)
+
+
+def drop_steps(folders: Iterable[Path], after: int) -> None:
+    """Remove what a killed attempt wrote of the steps later than ``after``, which are done again."""
+    for step, paths in chain.from_iterable(_files(folder).items() for folder in folders):
+        for path in paths if step > after else ():
+            path.unlink()
+
+
+def rollouts_in(directory: Path) -> Path:
+    """The folder of step files that ``directory`` is, or that a run, finished or not, holds. UserError if none."""
+    places = (directory / ROLLOUTS, directory, directory.with_name(f"{directory.name}.partial") / ROLLOUTS)
+    for place in places:
+        if _files(place):
+            return place
+    raise UserError(
+        f"--from-rollouts {directory}: no step_*.parquet there; give the directory of a training run or of one made "
+        "with --rollout-only"
+    )
+
+
+class SavedRollouts:
+    """The experience of a run that kept its samples, step by step from the first, for one rank of however many.
+
+    ``vocabulary``: the number of token ids that the model to be trained knows.
+    """
+
+    def __init__(self, folder: Path, ranks: Ranks, vocabulary: int) -> None:
+        self._ranks, self._vocabulary, self._groups = ranks, vocabulary, dict[int, Group]()
+        self._files = sorted(_files(folder).items())
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def experience(self, step: int, *, uniform_train: bool) -> Experience:
+        """What left in ``step``, read in order; ``uniform_train``: groups of equal rewards train too.
+
+        Raises UserError for a file that holds no whole samples.
+        """
+        number, paths = self._files[step - 1]
+        if number != step:
+            raise UserError(f"{paths[0].parent}: the samples of step {step} are missing")
+        left = dict[int, list[Sample]]()
+        for path in paths:
+            for row in _rows(path, self._vocabulary):
+                if self._ranks.owns(row["group"]):
+                    left.setdefault(row["group"], []).append(self._enter(row, step))
+        experience = Experience([], [])
+        for group in sorted(left):
+            peers = tuple(sorted(self._groups[group].samples, key=lambda sample: sample.index))
+            leaving = Leaving(self._groups[group], tuple(left[group]), peers)
+            trains = uniform_train or not leaving.uniform
+            (experience.trained if trains else experience.uniform).append(leaving)
+        return experience
+
+    def _enter(self, row: dict[str, Any], step: int) -> Sample:
+        """The row's sample, put into its group."""
+        number, born = row["group"], row["born_step"]
+        problem = Problem(row["problem_id"], "", "", task=row["task"])
+        group = self._groups.setdefault(number, Group(number, problem, tuple(row["prompt_ids"]), [], born))
+        sample = replace(_sample(row), left_step=step)
+        group.samples.append(sample)
+        return sample
+
+
+def _files(folder: Path) -> dict[int, list[Path]]:
+    """Step files by step."""
+    found = dict[int, list[Path]]()
+    for path in sorted(folder.glob("step_*.parquet")):
+        if match := _FILE.fullmatch(path.name):
+            found.setdefault(int(match.group(1)), []).append(path)
+    return found
+
+
+def _rows(path: Path, vocabulary: int) -> list[dict[str, Any]]:
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise UserError(f"{path}: not a readable Parquet file ({error})") from None
+    if missing := sorted(set(ROLLOUT_SCHEMA.names) - set(table.column_names)):
+        raise UserError(f"{path}: no rollouts to train on, without {', '.join(missing)}; sample them again")
+    try:
+        rows: list[dict[str, Any]] = table.select(ROLLOUT_SCHEMA.names).cast(ROLLOUT_SCHEMA).to_pylist()
+    except (pa.ArrowException, ValueError) as error:
+        raise UserError(f"{path}: its columns are not those of rollouts ({error})") from None
+    for number, row in enumerate(rows, 1):
+        if wrong := _wrong(row, vocabulary):
+            raise UserError(f"{path}, row {number}: {wrong}")
+    return rows
+
+
+def _wrong(row: dict[str, Any], vocabulary: int) -> str:
+    """What makes a row unfit for an update; "" where nothing does."""
+    if empty := [name for name in ROLLOUT_SCHEMA.names if row[name] is None and name not in _MAY_BE_NULL]:
+        return f"has no {empty[0]}"
+    tokens, lengths = len(row["token_ids"]), row["segment_lengths"]
+    if not tokens == len(row["logprobs"]) == sum(lengths) > 0 or len(lengths) != len(row["segment_versions"]):
+        return "tokens, log-probs and segments do not agree"
+    if not row["prompt_ids"] or not math.isfinite(row["reward"]):
+        return "its prompt is empty or its reward no number"
+    if not 0 <= min(row["prompt_ids"] + row["token_ids"]) <= max(row["prompt_ids"] + row["token_ids"]) < vocabulary:
+        return f"its tokens are not of this model, which knows {vocabulary}; model.path must be of those that sampled"
+    return ""
+
+
+def _sample(row: dict[str, Any]) -> Sample:
+    return Sample(
+        index=row["sample_index"],
+        seed=row["seed"],
+        token_ids=row["token_ids"],
+        logprobs=row["logprobs"],
+        segment_lengths=row["segment_lengths"],
+        segment_versions=row["segment_versions"],
+        finish_reason=row["finish_reason"],
+        finished_step=row["finished_step"],
+        verdict=Verdict(row["equivalent"], row["answer"], row["rule"], row["reason"]),
+        reward=row["reward"],
+    )

@@ -1,0 +1,1 @@
+"""Tasks: what turns a problem and a response into a reward, by the problem's ``task`` column."""
