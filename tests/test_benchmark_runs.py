@@ -113,7 +113,7 @@ def test_spread_shows_the_mean_and_the_extremes() -> None:
 
 def test_a_run_that_is_there_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, ...]] = []
-    monkeypatch.setattr(training_runs, "ulorl_command", lambda *words: calls.append(words))
+    monkeypatch.setattr(training_runs, "ulorl_command", lambda *words, **_: calls.append(words))
     training_runs.ulorl_train(tmp_path / "new", tmp_path, {"learner.lr": 1e-6}, 3)
     assert calls[0][0] == "train" and "train.learner.lr=1e-06" in calls[0] and "seed=3" in calls[0]
     (tmp_path / "old").mkdir()
