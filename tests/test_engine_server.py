@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -14,11 +13,12 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from one_model_server import OneModelServer
 from ports import free_port
 
 from ulorl.engine import EngineError, GenerationRequest, Sampling
@@ -33,10 +33,11 @@ def request(index: int, sampling: Sampling = Sampling(), max_tokens: int = 12) -
     return GenerationRequest(f"r{index}", PROMPTS[index % len(PROMPTS)], max_tokens, index, sampling)
 
 
-class Misbehaving(BaseHTTPRequestHandler):
+class Misbehaving(OneModelServer):
     """Serves one model; what it does to completions is set on the class of each test's server."""
 
     failures: ClassVar[dict[str, int]] = {}
+    max_model_len = 64
     hang_s: ClassVar[float] = 0.0
     choices: ClassVar[int] = 1
     raw_logprobs: ClassVar[bool] = False
@@ -44,24 +45,9 @@ class Misbehaving(BaseHTTPRequestHandler):
     lock: ClassVar[threading.Lock] = threading.Lock()
     running: ClassVar[int] = 0
 
-    def log_message(self, *args: Any) -> None:
-        return
-
-    def _send(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def do_GET(self) -> None:
-        card = {"id": "tiny", "object": "model", "created": 0, "owned_by": "x", "max_model_len": 64}
-        self._send(200, {"object": "list", "data": [card]})
-
     def do_POST(self) -> None:
         cls = type(self)
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.asked()
         key = str(body["seed"])
         with cls.lock:
             cls.running += 1
@@ -73,7 +59,7 @@ class Misbehaving(BaseHTTPRequestHandler):
         with cls.lock:
             cls.running -= 1
         if fail:
-            self._send(500, {"error": {"message": "out of luck"}})
+            self.send(500, {"error": {"message": "out of luck"}})
             return
         logprob = -0.5 if body["top_k"] != 1 or cls.raw_logprobs else 0.0
         choice = {
@@ -83,7 +69,7 @@ class Misbehaving(BaseHTTPRequestHandler):
             "token_ids": [body["seed"]],
             "logprobs": {"token_logprobs": [logprob], "tokens": ["x"], "top_logprobs": [], "text_offset": []},
         }
-        self._send(200, {"id": "c", "object": "text_completion", "created": 0, "model": "tiny",
+        self.send(200, {"id": "c", "object": "text_completion", "created": 0, "model": "tiny",
                          "choices": [choice] * cls.choices})  # fmt: skip
 
 

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
+from one_model_server import OneModelServer
 from typer.testing import CliRunner
 
 from ulorl.cli import app
@@ -103,36 +104,21 @@ def test_a_baseline_fails_only_for_a_real_loss(tmp_path: Path) -> None:
     assert "a real loss" in shown.stdout and "-25.0" in shown.stdout
 
 
-class DyingServer(BaseHTTPRequestHandler):
+class DyingServer(OneModelServer):
     """Answers ``lives`` completions, then fails."""
 
     lives = 0
 
-    def log_message(self, *args: Any) -> None:
-        return
-
-    def _send(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def do_GET(self) -> None:
-        card = {"id": "tiny", "object": "model", "created": 0, "owned_by": "x", "max_model_len": 2048}
-        self._send(200, {"object": "list", "data": [card]})
-
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.asked()
         if body["seed"]:  # not the engine's own probe
             type(self).lives -= 1
         if type(self).lives < 0:
-            return self._send(500, {"error": {"message": "out of memory"}})
+            return self.send(500, {"error": {"message": "out of memory"}})
         logprobs = {"token_logprobs": [0.0], "tokens": ["x"], "top_logprobs": [], "text_offset": []}
         choice = {"index": 0, "text": "", "finish_reason": "stop", "token_ids": [2], "logprobs": logprobs}
         head = {"id": "c", "object": "text_completion", "created": 0, "model": "tiny"}
-        return self._send(200, head | {"choices": [choice]})
+        return self.send(200, head | {"choices": [choice]})
 
 
 @pytest.fixture

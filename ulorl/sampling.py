@@ -174,12 +174,7 @@ def _rows(
             "problem_id": problem_id,
             "sample_index": int(index),
             "seed": seeds[generation.id],
-            "text": text,
-            "token_ids": generation.token_ids,
-            "logprobs": generation.logprobs,
-            "segment_lengths": [len(generation.token_ids)],
-            "segment_versions": [generation.policy_version],
-            "finish_reason": generation.finish_reason,
+            **generated_columns(generation, text),
             "prompt_hash": one.prompt_hash,
             "reference": judged_by(one.problem),
             **judged,
@@ -191,6 +186,29 @@ def _rows(
     return pa.Table.from_pylist(rows, schema=STORE_SCHEMA)
 
 
+def generated_columns(generation: Generation, text: str) -> dict[str, Any]:
+    """What SAMPLE_SCHEMA has of a sample that was generated in one piece; ``text`` is its decoded form."""
+    return {
+        "text": text,
+        "token_ids": generation.token_ids,
+        "logprobs": generation.logprobs,
+        "segment_lengths": [len(generation.token_ids)],
+        "segment_versions": [generation.policy_version],
+        "finish_reason": generation.finish_reason,
+    }
+
+
+def verdict_columns(verdict: Verdict, reward: float) -> dict[str, Any]:
+    """What SAMPLE_SCHEMA has of a verdict; ``reward`` is the verdict's own, or what training makes of it."""
+    return {
+        "answer": verdict.answer,
+        "equivalent": verdict.equivalent,
+        "reward": reward,
+        "rule": verdict.rule,
+        "reason": verdict.reason,
+    }
+
+
 def _judge(planned: Sequence[_Planned], texts: Sequence[str], verifier: Judge) -> list[dict[str, Any]]:
     """The verdict columns of each text."""
     return judged_columns([one.problem for one in planned], texts, verifier)
@@ -199,16 +217,7 @@ def _judge(planned: Sequence[_Planned], texts: Sequence[str], verifier: Judge) -
 def judged_columns(problems: Sequence[Problem], texts: Sequence[str], verifier: Judge) -> list[dict[str, Any]]:
     """The verdict columns of SAMPLE_SCHEMA, by name, for each text as a response to the problem at its place."""
     items = [Item.of(problem, text) for problem, text in zip(problems, texts, strict=True)]
-    return [
-        {
-            "answer": verdict.answer,
-            "equivalent": verdict.equivalent,
-            "reward": verdict.reward,
-            "rule": verdict.rule,
-            "reason": verdict.reason,
-        }
-        for verdict in verifier.verify(items)
-    ]
+    return [verdict_columns(verdict, verdict.reward) for verdict in verifier.verify(items)]
 
 
 def judged_by(problem: Problem) -> str:

@@ -26,6 +26,7 @@ from ulorl.engine.prompts import Prompter
 from ulorl.errors import UserError
 from ulorl.files import write_table
 from ulorl.problem import ROLLOUT_SCHEMA, Problem
+from ulorl.sampling import verdict_columns
 from ulorl.train.experience import Experience, Leaving
 from ulorl.train.pool import Group, Sample
 from ulorl.train.ranks import Ranks
@@ -42,7 +43,7 @@ def rollout_table(entries: Sequence[Leaving], prompter: Prompter) -> pa.Table:
     for entry in entries:
         for sample in entry.samples:
             verdict = sample.verdict
-            assert verdict is not None
+            assert verdict is not None and sample.reward is not None
             rows.append(
                 {
                     "problem_id": entry.group.problem.id,
@@ -54,11 +55,7 @@ def rollout_table(entries: Sequence[Leaving], prompter: Prompter) -> pa.Table:
                     "segment_lengths": sample.segment_lengths,
                     "segment_versions": sample.segment_versions,
                     "finish_reason": sample.finish_reason,
-                    "answer": verdict.answer,
-                    "equivalent": verdict.equivalent,
-                    "reward": sample.reward,
-                    "rule": verdict.rule,
-                    "reason": verdict.reason,
+                    **verdict_columns(verdict, sample.reward),
                     "task": entry.group.problem.task,
                     "group": entry.group.number,
                     "prompt_ids": entry.group.prompt_ids,

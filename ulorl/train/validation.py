@@ -21,11 +21,12 @@ from ulorl.engine.base import Engine, Generation, GenerationRequest, Sampling
 from ulorl.engine.prompts import Prompter
 from ulorl.problem import SAMPLE_SCHEMA, Problem
 from ulorl.recipe import Recipe
+from ulorl.sampling import generated_columns, verdict_columns
 from ulorl.seeds import derive_seed
 from ulorl.train.ranks import Ranks
 from ulorl.train.rewards import Rewards, is_error
 from ulorl.train.rollout import reward_of
-from ulorl.verify import Item, Verdict
+from ulorl.verify import Item
 
 VALIDATIONS = "validation"
 """Folder of the samples of each validation, in the directory of a run."""
@@ -126,8 +127,10 @@ class Validator:
         ]
         numbers = {request.id: number for request, (number, _, _) in zip(requests, asked, strict=True)}
 
+        texts = dict[str, str]()
+
         def judge(generation: Generation) -> None:
-            text = self._prompter.decode(generation.token_ids)
+            texts[generation.id] = text = self._prompter.decode(generation.token_ids)
             self._rewards.submit(generation.id, Item.of(self.problems[numbers[generation.id]], text))
 
         generations = self._engine.generate(requests, judge) if requests else []
@@ -138,28 +141,16 @@ class Validator:
             reward = reward_of(verdict, generation.finish_reason)
             cut = generation.finish_reason == "length"
             scored.append(_Scored(number, reward, len(generation.token_ids), cut, is_error(verdict)))
-            rows.append(self._row(self.problems[number], index, seed, generation, verdict, reward))
+            rows.append(
+                {
+                    "problem_id": self.problems[number].id,
+                    "sample_index": index,
+                    "seed": seed,
+                    **generated_columns(generation, texts[generation.id]),
+                    **verdict_columns(verdict, reward),
+                }
+            )
         return scored, pa.Table.from_pylist(rows, SAMPLE_SCHEMA)
-
-    def _row(
-        self, problem: Problem, index: int, seed: int, generation: Generation, verdict: Verdict, reward: float
-    ) -> dict[str, object]:
-        return {
-            "problem_id": problem.id,
-            "sample_index": index,
-            "seed": seed,
-            "text": self._prompter.decode(generation.token_ids),
-            "token_ids": generation.token_ids,
-            "logprobs": generation.logprobs,
-            "segment_lengths": [len(generation.token_ids)],
-            "segment_versions": [generation.policy_version],
-            "finish_reason": generation.finish_reason,
-            "answer": verdict.answer,
-            "equivalent": verdict.equivalent,
-            "reward": reward,
-            "rule": verdict.rule,
-            "reason": verdict.reason,
-        }
 
 
 def _summary(
