@@ -3,7 +3,8 @@
     python benchmarks/segment_speed.py --seeds 0 1 2
 
 Seconds are of the processor: each run has one thread. Training goes on from a model that the quickstart made, on
-problems of its kind whose answers have a long tail: one in ``--short`` + 1 takes 16 steps or more, the others 2 to 4.
+problems of its kind whose answers have a long tail: one in ``--short`` + 1 takes 200 tokens or more of the 256 that
+it may, when it is worked in full, the others at most 40.
 The learning rate is the paper's, which keeps lengths as they are, and every sample trains (`dynamic_sampling =
 "off"`), so that all contestants do the same work. They take turns, in another order for each seed. Measured are the
 steps after the pool has filled. ``--prompts`` and ``--group`` set the samples that enter in a step: what the engine
@@ -37,8 +38,9 @@ from ulorl.report.plot import Curve, Figure
 from ulorl.seeds import derive_seed
 
 SEGMENTS = (1, 2, 4, 8)
-LONG_STEPS, SHORT_STEPS = 16, (2, 3, 4)
 PROBLEMS, MAX_TOKENS = 240, 256
+LONG, SHORT = range(200, MAX_TOKENS - 8), range(41)
+"""Bytes of a worked answer without its box, which are tokens."""
 FILLING = 10
 """Steps until the pool holds samples of every age, of at most 8 segments."""
 
@@ -69,8 +71,8 @@ def long_tailed(directory: Path, short: int, seed: int) -> Path:
         rng, rows = random.Random(derive_seed(seed, "segment speed")), []
         while len(rows) < PROBLEMS:
             task = draw_task("train", rng)
-            wanted = task.steps >= LONG_STEPS if len(rows) % (short + 1) == 0 else task.steps in SHORT_STEPS
-            if wanted:
+            worked, _ = task.work(lambda _, value: value)
+            if sum(len(step.full) for step in worked) in (SHORT if len(rows) % (short + 1) else LONG):
                 rows.append({"problem": word(task, rng), "answer": task.answer})
         directory.parent.mkdir(parents=True, exist_ok=True)
         source = directory.with_suffix(".jsonl")

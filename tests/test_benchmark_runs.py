@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import entropy
 import logprob_memory
+import reference_reset
 import segment_speed
 import training_runs
 
@@ -83,6 +84,24 @@ def test_gains_are_within_a_seed() -> None:
         )
     )
     assert segment_speed.ratios(one, four) == ([2.0, 4.0], [1.5, 2.0])
+
+
+def test_one_problem_in_so_many_is_long_and_the_others_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_speed, "ulorl_command", lambda *_: None)
+    segment_speed.long_tailed(tmp_path / "tail", 3, 0)
+    problems = [json.loads(line)["problem"] for line in (tmp_path / "tail.jsonl").read_text().splitlines()]
+    assert len(problems) == segment_speed.PROBLEMS
+    lengths = [len(problem) for problem in problems]
+    assert min(lengths[0::4]) > 30 and statistics.median(lengths[0::4]) > 1.5 * statistics.median(lengths[1::4])
+
+
+def test_a_stall_ends_with_as_many_validations_without_a_gain_as_the_patience() -> None:
+    rising, flat = [0.2, 0.4, 0.6], [0.6 + reference_reset.LEAST_GAIN / 2] * reference_reset.PATIENCE
+    assert reference_reset.stalled(rows(validation__avg=[*rising, *flat[1:]])) == (0, 0.6)
+    assert reference_reset.stalled(rows(validation__avg=[*rising, math.nan, *flat, 0.9])) == (
+        4 + reference_reset.PATIENCE,
+        0.6,
+    )
 
 
 def test_entropy_is_near_sigma_within_a_quarter_of_it() -> None:
