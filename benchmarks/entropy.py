@@ -4,8 +4,9 @@
 
 Training goes on from a model that the quickstart made, at temperature 1.5: there this small model's tokens are about as
 uncertain as those of a language model at the paper's 0.85 (entropy 0.3; at 1, 0.05). Tokens count as mastered from
-0.9, since few reach 0.99 there. Groups of one reward stay in the update, so that entropy is that of all samples. Prints
-a Markdown table and writes docs/evidence/entropy.svg.
+0.9, since few reach 0.99 there. Each response's own entropy is held against sigma (the paper's equation). Groups of one
+reward stay in the update, so that entropy is that of all samples. Prints a Markdown table and writes
+docs/evidence/entropy.svg.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ COMMON: dict[str, object] = {
 CONTESTANTS = (
     Contestant("never", COMMON | {"objective.mastered": "never"}),
     Contestant("always", COMMON | {"objective.mastered": "always"}),
-    Contestant("dynamic", COMMON | {"objective.entropy_scope": "batch"}),
+    Contestant("dynamic", COMMON | {"objective.entropy_scope": "response"}),
 )
 
 

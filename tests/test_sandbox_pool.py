@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
@@ -254,6 +256,16 @@ def test_workers_are_replaced_after_so_many_programs(sandbox: Sandbox, monkeypat
         assert sandbox.script("print(1)", "", sandbox.limits()).finished
         seen |= {worker.pid for worker in sandbox._alive}
     assert len(seen) == 3
+
+
+def test_a_box_that_cannot_be_made_is_no_fault_of_the_program(sandbox: Sandbox) -> None:
+    impossible = replace(sandbox.limits(), disk_mib=cast(int, "much"))
+    for outcome in (
+        sandbox.script("print(1)", "", impossible),
+        sandbox.tests("def f(): return 1", "assert f() == 1", "f", impossible),
+    ):
+        assert outcome.how == "lost" and "before the program began" in outcome.errors
+    assert sandbox.script("print(1)", "", sandbox.limits()).output == "1\n", "the worker goes on"
 
 
 def test_what_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

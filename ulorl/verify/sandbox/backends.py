@@ -36,8 +36,8 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1", "LANG": "C.UTF-8"
 INSIDE = Path(__file__).parent / "inside"
 INSIDE_A_BOX = "/inside"
 """Where that is for an interpreter in a box of bubblewrap or nsjail."""
-MAX_FILES = 7
-"""Descriptors of a box, with the one of its job."""
+MAX_FILES = 8
+"""Descriptors of a box, with those of its job and of its word that it is locked in."""
 FIRST_IDENTITY, IDENTITIES = 1_879_048_192, 1 << 27
 """Users that root becomes: none that a system gives to anybody."""
 

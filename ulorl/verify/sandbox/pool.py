@@ -36,7 +36,8 @@ LOST = "lost"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended: ``how`` is exit, signal, time, cpu, memory, output or lost (with its worker).
+    """How a program ended: ``how`` is exit, signal, time, cpu, memory, output or lost (with its
+    worker, or since no box could be made for it).
 
     ``status`` is the exit status or the signal. ``output`` and ``errors`` (the end of it) are text with surrogates for
     what is not UTF-8. ``results`` are those of tests, as `inside.assertions` reports them.
@@ -109,7 +110,7 @@ class Sandbox:
             self._discard(worker)
 
     def _ask(self, message: dict[str, Any], limits: Limits) -> Outcome:
-        """The outcome; a worker that is lost is replaced once, since the program may not be at fault."""
+        """The outcome; asked once more where a worker is lost, or the program never began: it may not be at fault."""
         for _ in range(2):
             worker, served = self._take()
             kept = False
@@ -121,6 +122,9 @@ class Sandbox:
                 continue
             finally:
                 self._give_back(worker, served + 1, kept)
+            if "unlocked" in answer:
+                reason = str(answer["unlocked"])
+                continue
             names = ("how", "status", "output", "errors", "cpu_s", "wall_s")
             found = {name: answer[name] for name in names if name in answer}
             return Outcome(**found, results=tuple(answer.get("results", ())))
@@ -206,7 +210,8 @@ class Sandbox:
                 answer = worker.ask(message | {"limits": asdict(limits)}, PROBE_SECONDS + GRACE_SECONDS)
             reached = answer.get("output", "").strip()
             if (answer.get("how"), answer.get("status")) != ("exit", 0):
-                return f"a program does not run in it ({answer.get('errors', '').strip()[-200:] or answer.get('how')})"
+                why = answer.get("unlocked") or answer.get("errors", "").strip()[-200:] or answer.get("how")
+                return f"a program does not run in it ({why})"
             if reached and backend.mode != "weak":
                 return f"a program in it reaches {reached}"
             usable = True

@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 from . import assertions, landlock, limits, linux, namespaces, program, seccomp, served
 
 COULD_NOT_START = 125
+LOCKED = b"."
+"""What a box says when it is locked in."""
 SPARE_SECONDS = 60
 """After which a box ends by itself, if nobody else ends it."""
 _HIGH = 200
@@ -33,30 +35,33 @@ class Maker:
         if linux.COLUMN >= 0:
             seccomp.assembled(alone=False, pid=0)  # once, not once a box
 
-    def start(self, job: Job, bounds: limits.Limits, cpu_s: float, files: list[int]) -> int:
-        """A new process that does ``job`` with ``files`` as its descriptors 0, 1, 2, ...; returns its number."""
+    def start(self, job: Job, bounds: limits.Limits, cpu_s: float, files: list[int], locked: int) -> int:
+        """A new process that does ``job`` with ``files`` as its descriptors 0, 1, 2, ...; returns its number.
+
+        It writes to ``locked`` when it has locked itself in, before it does anything of the job.
+        """
         pid = namespaces.clone_box() if self.mode == "namespaces" else os.fork()
         if pid:
             return pid
         try:
-            self._become(job, bounds, cpu_s, files)
+            self._become(job, bounds, cpu_s, files, locked)
         except BaseException as error:
             with contextlib.suppress(BaseException):
                 os.write(2, f"the sandbox could not be locked: {error}\n".encode())
         finally:
             os._exit(COULD_NOT_START)
 
-    def _become(self, job: Job, bounds: limits.Limits, cpu_s: float, files: list[int]) -> NoReturn:
+    def _become(self, job: Job, bounds: limits.Limits, cpu_s: float, files: list[int], locked: int) -> NoReturn:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         if self.command:
-            _place([*files, _message(job, bounds, cpu_s)])
+            _place([*files, locked, _message(job, bounds, cpu_s)])
             with contextlib.suppress(OSError):
                 linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
-            descriptor = str(len(files))
+            descriptor = str(len(files) + 1)
             command = [one.replace("DISK_BYTES", str(bounds.disk_mib << 20)) for one in self.command]
             os.execve(command[0], [*command, descriptor], {})
-        _place(files)
+        _place([*files, locked])
         os.setsid()
         if self.mode == "namespaces":
             linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -64,6 +69,7 @@ class Maker:
             limits.apply(bounds, cpu_s)
             namespaces.drop_privileges()
             seccomp.install(alone=False, pid=0)
+            _say_locked(len(files))
             _first_process(job, bounds)
         with contextlib.suppress(OSError):
             linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -74,17 +80,22 @@ class Maker:
         else:
             with contextlib.suppress(OSError):
                 seccomp.install(alone=True, pid=os.getpid())
+        _say_locked(len(files))
         do(job)
 
 
 def inside_another(descriptor: int) -> NoReturn:
-    """What the interpreter in a box of bubblewrap or nsjail does: locks itself further, and does its job."""
+    """What the interpreter in a box of bubblewrap or nsjail does: locks itself further, and does its job.
+
+    ``descriptor`` is where its message is; the one before it is where it says that it is locked in.
+    """
     with open(descriptor, "rb") as file:
         message = json.load(file)
     os.closerange(descriptor, os.sysconf("SC_OPEN_MAX"))  # also what that command left open
     bounds = limits.Limits(**message["limits"])
     limits.apply(bounds, message["cpu_s"])
     seccomp.install(alone=False, pid=0)
+    _say_locked(descriptor - 1)
     do(message["job"])
 
 
@@ -101,6 +112,12 @@ def do(job: Job) -> NoReturn:
     else:
         assertions.run(job["code"], job["entry_point"], job["done"])
     os._exit(COULD_NOT_START)
+
+
+def _say_locked(descriptor: int) -> None:
+    """To the keeper; the program does not have the descriptor any more."""
+    os.write(descriptor, LOCKED)
+    os.close(descriptor)
 
 
 def _place(files: list[int]) -> None:

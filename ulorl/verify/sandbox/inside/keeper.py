@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from . import landlock, link, namespaces, supervise
-from .box import Job, Maker, sealed
+from .box import LOCKED, Job, Maker, sealed
 from .limits import Limits
 from .linux import prctl
 from .supervise import Ended, Stream, Watch
@@ -86,14 +86,17 @@ class Keeper:
         given = sealed(message["input"].encode("utf-8", "surrogateescape"))
         job: Job = {"kind": "script", "source": message["source"]}
         with _Pipes() as pipes:
+            locked = pipes.one_way()
             pipes.ours.append(given)
             output, errors = (
                 pipes.stream(limits.output_kib << 10),
                 pipes.stream(limits.output_kib << 10, supervise.STDERR_KEPT),
             )
-            box = self._maker.start(job, limits, limits.cpu_s, [given, output, errors])
+            box = self._maker.start(job, limits, limits.cpu_s, [given, output, errors], locked[1])
             pipes.close_theirs()
             ended = Watch([box], pipes.streams, limits, self._processes, _CALLER).run()
+            if not _was_locked(locked[0]):
+                return _never_began(ended, pipes.kept[1])
             return _result(ended) | {"output": _text(pipes.kept[0]), "errors": _text(pipes.kept[1])}
 
     def _tests(self, message: dict[str, Any], limits: Limits) -> dict[str, Any]:
@@ -101,20 +104,27 @@ class Keeper:
         tests: Job = {name: message[name] for name in ("code", "entry_point", "done")} | {"kind": "tests"}
         results: list[Any] = []
         with _Pipes() as pipes:
-            nothing = pipes.nothing()
+            nothing, locked = pipes.nothing(), (pipes.one_way(), pipes.one_way())
             requests, replies = pipes.pair(), pipes.pair()
             most = limits.output_kib << 10
             streams = [pipes.stream(most, supervise.STDERR_KEPT) for _ in range(4)]
             result = pipes.stream(_RESULTS_MOST)
             cpu_s = min(limits.total_s, limits.cpu_s * 1000)
+            of_tests = [nothing, *streams[:2], replies[0], requests[1], result]
+            of_program = [nothing, *streams[2:], requests[0], replies[1]]
             boxes = [
-                self._maker.start(tests, limits, cpu_s, [nothing, *streams[:2], replies[0], requests[1], result]),
-                self._maker.start(program, limits, cpu_s, [nothing, *streams[2:], requests[0], replies[1]]),
+                self._maker.start(tests, limits, cpu_s, of_tests, locked[0][1]),
+                self._maker.start(program, limits, cpu_s, of_program, locked[1][1]),
             ]
             pipes.close_theirs()
             watch = Watch(boxes, pipes.streams, limits, self._processes, _CALLER)
             pipes.kept[4].on_data = _lines(results, watch)
             ended = watch.run()
+            if not _was_locked(locked[0][0]):
+                return _never_began(ended, pipes.kept[1])
+            # Tests that cannot be read end without waiting for the program.
+            if not _was_locked(locked[1][0]) and not any("broken" in one for one in results):
+                return _never_began(ended, pipes.kept[3])
             return _result(ended) | {
                 "results": results,
                 "errors": _text(pipes.kept[3]),
@@ -149,6 +159,19 @@ def _enter_nowhere() -> None:
 
 def _result(ended: Ended) -> dict[str, Any]:
     return {"how": ended.how, "status": ended.status, "cpu_s": round(ended.cpu_s, 4), "wall_s": round(ended.wall_s, 4)}
+
+
+def _was_locked(reader: int) -> bool:
+    """Whether a box, which has ended, said so before it did its job."""
+    os.set_blocking(reader, False)
+    return os.read(reader, 1) == LOCKED
+
+
+def _never_began(ended: Ended, errors: Stream) -> dict[str, Any]:
+    """The answer for a box that failed, or was ended, before the program began: no fault of the program's."""
+    return {
+        "unlocked": f"a box ended before the program began ({ended.how} {ended.status}) {_text(errors)[-200:].strip()}"
+    }
 
 
 def _text(stream: Stream) -> str:
@@ -202,6 +225,13 @@ class _Pipes:
         ends = os.pipe()
         self._theirs += ends
         return ends
+
+    def one_way(self) -> tuple[int, int]:
+        """A pipe from a box to the keeper that nobody watches."""
+        reader, writer = os.pipe()
+        self.ours.append(reader)
+        self._theirs.append(writer)
+        return reader, writer
 
     def nothing(self) -> int:
         """An empty standard input."""
