@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/mixed_tasks.py prepare                  # data and base model, into runs/mixed
     .venv/bin/ulorl run recipes/mixed.toml                              # one run
-    .venv/bin/python benchmarks/mixed_tasks.py run --seeds 0 1 2        # three, and a Markdown table
+    .venv/bin/python benchmarks/mixed_tasks.py run --seeds 0 1 2        # three; a Markdown table, a plot
 
 The base is the quickstart's model after a supervised warm start on texts of all four tasks, in which each problem is
 answered in a good way or a bad one: a worked answer or a guess, an instruction kept or half kept. What training can
@@ -23,10 +23,12 @@ from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
+from training_runs import curve
 
 from ulorl.quickstart import MODEL_DIR
 from ulorl.quickstart.warmup import Stage, draw_texts
 from ulorl.report.metrics import read_metrics
+from ulorl.report.plot import Figure, standalone
 from ulorl.seeds import derive_seed
 from ulorl.verify.tasks.puzzles.make import Puzzles, make
 
@@ -39,6 +41,7 @@ SPELLING = {"min_word_len": 3, "max_word_len": 4}
 MATH = Stage(updates=0, batch=0, longest=8, careful=0.34, guess=0.33, slip=0.33, easy=0.2)
 GOOD = 0.45
 """Share of the warm start's texts that answer in the good way."""
+REWARDS = ("reward/math", "reward/logic", "reward/stem", "reward/ifollow")
 TESTED = 8
 """One row of so many is a test row, by a hash of its text."""
 
@@ -247,7 +250,8 @@ def _padded(pairs: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, tor
 
 
 def run(options: argparse.Namespace) -> None:
-    """Every seed's run, and the table."""
+    """Every seed's run, the table, and the plot."""
+    trained = []
     print("| seed | task | reward before | after | difference (95 % interval) | solved before | after | in training |")
     print("|---|---|---|---|---|---|---|---|")
     for seed in options.seeds:
@@ -255,6 +259,7 @@ def run(options: argparse.Namespace) -> None:
         command = [sys.executable, "-m", "ulorl", "run", "recipes/mixed.toml", "--json", "--set", f"seed={seed}"]
         done = subprocess.run([*command, "--set", f"output={directory}"], check=True, stdout=subprocess.PIPE, text=True)
         steps = read_metrics(directory / "train" / "metrics.jsonl")
+        trained.append(steps)
         for task, one in json.loads(done.stdout)["comparison"]["benchmarks"].items():
             reward, solved = one["measures"]["avg"], one["measures"]["pass@1"]
             low, high = reward["interval"]
@@ -266,6 +271,13 @@ def run(options: argparse.Namespace) -> None:
                 f"| {sum(seen[:3]) / 3:.2f} → {sum(seen[-3:]) / 3:.2f} |",
                 flush=True,
             )
+    tasks = sorted({name for steps in trained for row in steps for name in row if name in REWARDS})
+    curves = [curve(name.partition("/")[2], slot, trained, name) for slot, name in enumerate(tasks, start=1)]
+    figure = Figure(
+        "mixed_tasks", "Four tasks in one run", curves=curves, unit="reward while training, mean of 5 steps"
+    )
+    options.plots.mkdir(parents=True, exist_ok=True)
+    (options.plots / f"{figure.name}.svg").write_text(standalone(figure))
 
 
 def main() -> None:
@@ -277,6 +289,7 @@ def main() -> None:
     preparing.set_defaults(command=prepare)
     running = commands.add_parser("run")
     running.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    running.add_argument("--plots", type=Path, default=Path("docs/evidence"))
     running.set_defaults(command=run)
     for one in (preparing, running):
         one.add_argument("--output", type=Path, default=Path("runs/mixed"))
