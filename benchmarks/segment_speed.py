@@ -2,13 +2,13 @@
 
     python benchmarks/segment_speed.py --seeds 0 1 2
 
-Seconds are of the processor: each run has one thread. Training goes on from a model that the quickstart made, on
+Each run has one thread; nothing else should run beside it. Training goes on from a model that the quickstart made, on
 problems of its kind whose answers have a long tail: one in ``--short`` + 1 takes 200 tokens or more of the 256 that
-it may, when it is worked in full, the others at most 40.
-The learning rate is the paper's, which keeps lengths as they are, and every sample trains (`dynamic_sampling =
-"off"`), so that all contestants do the same work. They take turns, in another order for each seed. Measured are the
-steps after the pool has filled. ``--prompts`` and ``--group`` set the samples that enter in a step: what the engine
-decodes at a time with one segment. Prints a Markdown table and writes docs/evidence/segment_speed.svg.
+it may, when it is worked in full, the others at most 40. The learning rate is the paper's, which keeps lengths as they
+are, and every sample trains (`dynamic_sampling = "off"`), so that all contestants do the same work. They take turns, in
+another order for each seed. Measured are the steps after the pool has filled. ``--prompts`` and ``--group`` set the
+samples that enter in a step: what the engine decodes at a time with one segment. Prints a Markdown table and writes
+docs/evidence/segment_speed.svg.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def measured(given: Options, start: Path, seed: int, segments: int) -> Speed:
     }
     problems = long_tailed(given.runs / f"long-tailed-{short}-seed{seed}", short, seed)
     directory = given.runs / f"segments-{segments}-of-{prompts}x{group}-short-{short}-steps-{given.steps}-seed{seed}"
-    ulorl_train(directory, problems, settings, seed, model=start, processor_time=True)
+    ulorl_train(directory, problems, settings, seed, model=start)
     (rows,) = metrics([directory])
     return speed(rows, prompts * group)
 
 
 def main() -> None:
-    given = options(__doc__, steps=16, extra=[("prompts", int, 4), ("group", int, 2), ("short", int, 3)])
+    given = options(__doc__, steps=24, extra=[("prompts", int, 4), ("group", int, 2), ("short", int, 1)])
     batch: int = given.parsed.prompts * given.parsed.group
     found: dict[int, list[Speed]] = {segments: [] for segments in SEGMENTS}
     for place, seed in enumerate(given.seeds):
