@@ -39,7 +39,7 @@ VALIDATED = "validation/avg"
 
 
 def main() -> None:
-    given = options(__doc__, steps=120)
+    given = options(__doc__, steps=100)
     runs = train_all(CONTESTANTS, given)
     found = {label: metrics(directories) for label, directories in runs.items()}
     print("\n".join(table(found)))
