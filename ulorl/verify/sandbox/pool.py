@@ -181,8 +181,8 @@ class Sandbox:
             problem = self._try(backend)
             if not problem:
                 if backend.mode in ("landlock", "weak"):
-                    why = "; ".join(problems)
-                    log.warning("programs run with %s (%s)", MEANING[backend.mode], why)
+                    why = f" ({'; '.join(problems)})" if problems else ""
+                    log.warning("programs run with %s%s", MEANING[backend.mode], why)
                 return backend
             problems.append(f"{backend.mode}: {problem}")
         raise UserError(
