@@ -4,10 +4,9 @@
 
 The quickstart's problems and model with a KL penalty strong enough to hold the policy near its reference: without
 resets the reference is the start model for good. The other makes the policy its reference and empties the optimizer's
-state when validation stalls (ProRL). Validations are of held-out problems, the same for all
-contestants. A run has stalled at the first validation with which as many in a row as the patience did not improve on
-the best by more than the least gain. Prints a Markdown table and writes docs/evidence/reset_reward.svg and
-reset_kl.svg.
+state when validation stalls (ProRL). Validations are of held-out problems, the same for all contestants. A run has
+stalled at the first validation with which as many in a row as the patience did not improve on the best by more than the
+least gain. Prints a Markdown table and writes docs/evidence/reset_reward.svg and reset_kl.svg.
 """
 
 from __future__ import annotations

@@ -213,9 +213,7 @@ class _Pipes:
 
     def stream(self, most: int, kept: int = 0) -> int:
         """The end into which a box writes; what it writes is in ``kept`` and ``streams``."""
-        reader, writer = os.pipe()
-        self.ours.append(reader)
-        self._theirs.append(writer)
+        reader, writer = self.one_way()
         self.streams[reader] = stream = Stream(most, kept or most)
         self.kept.append(stream)
         return writer
