@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from ports import free_port
 
 from ulorl.seeds import derive_seed
@@ -19,14 +20,34 @@ total = torch.ones(1)
 torch.distributed.all_reduce(total)
 print(torch.distributed.get_rank(), torch.distributed.get_world_size(), int(total), "MASTER_PORT" in os.environ)
 """
+ENDED = """
+import atexit
+import os
+from ulorl import cli
+from ulorl.errors import UserError
+
+class FallsApart:
+    def __del__(self):
+        os.abort()
+
+def command():
+    atexit.register(print, "tidied up")
+    print("at work")
+    raise {error}
+
+kept = FallsApart() if {falls_apart} else None
+cli.app.command("fail")(command)
+cli.main()
+"""
 NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-def process(**environment: str) -> subprocess.Popen[str]:
+def process(code: str = CODE, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     inherited = {name: value for name, value in os.environ.items() if name not in NAMES}
     return subprocess.Popen(
-        [sys.executable, "-c", CODE], env=inherited | environment, stdout=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-c", code, *arguments], env=inherited | environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def test_a_process_without_a_launcher_is_rank_0_of_1_and_opens_no_port():
@@ -42,6 +63,23 @@ def test_under_a_launcher_the_group_spans_its_ranks():
     assert [rank.communicate(timeout=100)[0].split() for rank in ranks] == [
         [str(n), "2", "2", "True"] for n in range(2)
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "message"),
+    [
+        ("UserError('a rank is gone')", 2, "ulorl: a rank is gone\n"),
+        ("KeyboardInterrupt", 130, "ulorl: interrupted; the same command continues where it stopped\n"),
+        ("SystemExit(1)", 1, ""),
+    ],
+)
+@pytest.mark.parametrize("world", ["1", "2"])
+def test_a_command_ends_with_its_message_and_exit_code(error, exit_code, message, world):
+    # A process of several may be unable to take itself apart; its exit code tells the launcher what happened.
+    code = ENDED.format(error=error, falls_apart=world == "2")
+    ended = process(code, "fail", RANK="0", WORLD_SIZE=world)
+    output, errors = ended.communicate(timeout=100)
+    assert (output, errors.strip(), ended.returncode) == ("at work\ntidied up\n", message.strip(), exit_code)
 
 
 def test_seeds_depend_on_every_name_and_its_place():

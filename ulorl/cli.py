@@ -33,6 +33,10 @@ from ulorl.cli_tasks import app as tasks_app
 from ulorl.cli_train import train
 from ulorl.cli_verify import app as verify_app
 from ulorl.errors import ReportedError, UserError
+from ulorl.process import launched_processes, leave_at_once
+
+INTERRUPTED = 130
+"""The exit code after an interrupt, the shell's."""
 
 app = typer.Typer(
     help="From raw mathematics problems to a better reasoning model: curate, verify, train, evaluate.",
@@ -176,25 +180,28 @@ def _explain(directories: list[str], row: str, as_json: bool) -> None:
 
 def guarded(command: Callable[[], Any]) -> NoReturn:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
+    code = 0
     try:
         command()
     except ReportedError:
-        _leave(2)
+        code = 2
     except UserError as error:
         rank = os.environ.get("RANK", "0")
         print(f"ulorl{'' if rank == '0' else f' (rank {rank})'}: {error}", file=sys.stderr)
-        _leave(2)
+        code = 2
     except KeyboardInterrupt:
-        print("ulorl: interrupted; the same command continues where it stopped", file=sys.stderr)
-        _leave(130)
+        code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _leave(0)
-    _leave(0)
-
-
-def _leave(code: int) -> NoReturn:
+    except SystemExit as end:  # Typer ends like this, and turns an interrupt into it
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    if code == INTERRUPTED:
+        print("ulorl: interrupted; the same command continues where it stopped", file=sys.stderr)
     sys.stdout.flush()
+    if launched_processes() > 1:
+        leave_at_once(code)
     sys.exit(code)
 
 

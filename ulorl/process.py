@@ -5,10 +5,15 @@ What the user or a launcher set stays as it is. torch is imported only when the 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 import os
+import sys
+import threading
 import warnings
 from datetime import timedelta
+from typing import NoReturn
 
 from ulorl.errors import UserError
 
@@ -47,6 +52,21 @@ def join_process_group(on_gpu: bool, timeout_s: float | None = None) -> None:
     for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}.items():
         os.environ[name] = value
     torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End the process as an interpreter does, but without taking itself apart.
+
+    A process of several may leave while another's part of a collective is missing. Taking torch apart then has been
+    seen to abort the process: its exit code was that of a crash, for which a launcher names the wrong rank.
+    """
+    for work in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+        with contextlib.suppress(BaseException):
+            work()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def quiet_libraries() -> None:
