@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +13,7 @@ from scripted_engine import Letters, Scripted
 
 from ulorl.curate.stage import curate
 from ulorl.errors import UserError
+from ulorl.evaluate.compare import compare
 from ulorl.evaluate.finished import read_estimates
 from ulorl.evaluate.rescore import rescore
 from ulorl.evaluate.responses import score_responses
@@ -19,6 +22,9 @@ from ulorl.evaluate.stage import evaluate
 from ulorl.recipe import CurateRecipe, DataRecipe, EvaluateRecipe, FieldNames, Recipe, VerifyRecipe
 from ulorl.recipe_evaluate import Benchmark
 from ulorl.recipe_tasks import InstructionRecipe, TasksRecipe
+from ulorl.report.page.build import build_page
+from ulorl.report.run_data import read_run
+from ulorl.report.tables import comparison_table
 from ulorl.rows import read_problems
 from ulorl.train.figures import combine, mean
 from ulorl.verify.scoring.files import verify_file
@@ -169,6 +175,25 @@ def test_a_row_that_cannot_be_judged_is_named_before_anything_is_sampled(tmp_pat
             model_fingerprint="f",
         )
     assert not list(tmp_path.glob("out*"))
+
+
+def test_a_comparison_tells_the_change_of_each_task(evaluated, tmp_path):
+    directory, recipe, _ = evaluated
+    strict = rescore(directory, recipe.model_copy(update={"verify": RULES}), tmp_path / "strict")
+    found = compare(directory, strict)
+    one = found["benchmarks"]["b"]
+    assert one["measures"]["avg"]["difference"] == pytest.approx(-0.5 / 4)
+    changes = {task: (of["problems"], of["avg"]["difference"]) for task, of in one["by_task"].items()}
+    assert changes == {"ifollow": (2, pytest.approx(-0.25)), "math": (1, 0.0), "stem": (1, 0.0)}
+    assert one["by_task"]["math"]["avg"]["interval"] is None  # of one problem
+    before, after = read_estimates(directory), read_estimates(strict)
+    (labels, changed) = (list(comparison_table(before, after, found).columns[at].cells) for at in (1, 4))
+    assert changed[labels.index("avg@2 ifollow")] == "-25.0"
+    run, row = tmp_path / "run", r"avg, ifollow</t[hd]><td[^>]*>75\.0</td><td[^>]*>"
+    shutil.copytree(directory, run / "before")
+    assert re.search(row + r"[\d.]+ to", build_page(read_run(run)))
+    shutil.copytree(strict, run / "after")
+    assert re.search(row + r"50\.0</td>", build_page(read_run(run)))
 
 
 def test_anybodys_responses_are_scored_by_their_task(tmp_path):

@@ -28,22 +28,24 @@ from ulorl.evaluate.estimators import (
 )
 from ulorl.evaluate.finished import read_estimates
 from ulorl.evaluate.gate import decide
-from ulorl.evaluate.scores import counts_of, read_scores
+from ulorl.evaluate.scores import counts_of, read_scores, tasks_of
 from ulorl.evaluate.statistics import LEVEL, paired_difference, these_problems_difference
 from ulorl.recipe import EvaluateRecipe
 
 FloatArray = NDArray[np.float64]
 SOLVED = 0.5
 """A problem counts as solved when more than this share of its samples is right."""
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
 class MeasuredProblems:
     """The measures of one benchmark, each a number a problem, in the order of ``ids``, and the sampling variance of
     those where it is known; ``noise`` is that of avg, never zero, for tests. ``steps``: how much one more right sample
-    changes a problem's value at most."""
+    changes a problem's value at most. ``tasks``: the task of each."""
 
     ids: tuple[str, ...]
+    tasks: tuple[str, ...]
     values: dict[str, FloatArray]
     variances: dict[str, FloatArray]
     noise: FloatArray
@@ -55,7 +57,8 @@ def compare(before: Path, after: Path, settings: EvaluateRecipe | None = None) -
 
     For each benchmark: ``measures`` (avg, pass@k, maj@k for every k of both, truncated, length), each with
     before, after, difference, interval (for problems like these) and these_problems (the interval for them);
-    ``gained`` and ``lost`` problems. ``decision``: see ``ulorl.evaluate.gate.decide``, with the
+    ``gained`` and ``lost`` problems; ``by_task`` has ``problems`` and that of avg for each task, where there are
+    several. ``decision``: see ``ulorl.evaluate.gate.decide``, with the
     population, the significance and the minimum effect of ``settings``. Raises UserError when they share no
     benchmark, or one holds other problems.
     """
@@ -107,7 +110,7 @@ def measure(scores: pa.Table, ks: Sequence[int]) -> MeasuredProblems:
     fewest = float(samples.min())
     steps = {f"{kind}@{k}": k / fewest for kind in ("pass", "maj") for k in ks} | {"avg": 1 / fewest}
     ids = tuple(one.problem_id for one in counts)
-    return MeasuredProblems(ids, values, variances, cautious_variance(counts), steps)
+    return MeasuredProblems(ids, tuple(tasks_of(scores)), values, variances, cautious_variance(counts), steps)
 
 
 def _require_same_problems(name: str, before: MeasuredProblems, after: MeasuredProblems) -> None:
@@ -126,6 +129,20 @@ def _compared(before: MeasuredProblems, after: MeasuredProblems) -> dict[str, An
         "measures": {key: _difference(before, after, key) for key in before.values if key in after.values},
         "gained": [before.ids[row] for row in np.flatnonzero(now & ~was)],
         "lost": [before.ids[row] for row in np.flatnonzero(was & ~now)],
+        **_by_task(before, after),
+    }
+
+
+def _by_task(before: MeasuredProblems, after: MeasuredProblems) -> dict[str, Any]:
+    tasks = sorted(set(after.tasks))
+    if len(tasks) < 2:
+        return {}
+    rows = {task: np.flatnonzero(np.array(after.tasks) == task) for task in tasks}
+    return {
+        "by_task": {
+            task: {"problems": len(of_task), "avg": _difference(before, after, "avg", of_task)}
+            for task, of_task in rows.items()
+        }
     }
 
 
@@ -141,12 +158,15 @@ def differing_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
     return lines
 
 
-def _difference(before: MeasuredProblems, after: MeasuredProblems, key: str) -> dict[str, Any]:
-    before_P, after_P = before.values[key], after.values[key]
+def _difference(
+    before: MeasuredProblems, after: MeasuredProblems, key: str, rows: NDArray[np.intp] | slice = ALL
+) -> dict[str, Any]:
+    """The change of a measure over the problems in ``rows``."""
+    before_P, after_P = before.values[key][rows], after.values[key][rows]
     paired = paired_difference(before_P, after_P, step=max(before.steps.get(key, 0.0), after.steps.get(key, 0.0)))
     sampling = None
     if key in before.variances:
-        variances_P = before.variances[key] + after.variances[key]
+        variances_P = (before.variances[key] + after.variances[key])[rows]
         sampling = these_problems_difference(before_P, after_P, variances_P)
     return {
         "before": float(before_P.mean()),

@@ -121,8 +121,13 @@ def counts_of(scores: pa.Table) -> list[ProblemCounts]:
 
 def by_task(scores: pa.Table) -> dict[str, pa.Table]:
     """The rows of each task, by name, in alphabetical order."""
-    tasks = pc.fill_null(scores["task"], "math")
-    return {task: scores.filter(pc.equal(tasks, task)) for task in sorted(pc.unique(tasks).to_pylist())}
+    tasks = tasks_of(scores)
+    return {task: scores.filter(pa.array([one == task for one in tasks])) for task in sorted(set(tasks))}
+
+
+def tasks_of(scores: pa.Table) -> list[str]:
+    """The task of each row; rows of before there were tasks are mathematics."""
+    return pc.fill_null(scores["task"], "math").to_pylist()  # type: ignore[no-any-return]
 
 
 def read_scores(directory: Path) -> dict[str, pa.Table]:

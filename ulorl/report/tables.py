@@ -12,6 +12,7 @@ from rich.text import Text
 from ulorl.evaluate.gate import sentence
 
 NOTHING = "–"
+LENGTH = "length"
 
 
 def evaluation_table(estimates: Mapping[str, Any]) -> Table:
@@ -66,14 +67,15 @@ def comparison_table(before: Mapping[str, Any], after: Mapping[str, Any], compar
         samples = (before["benchmarks"][name]["samples"], after["benchmarks"][name]["samples"])
         measures = one["measures"]
         ks = sorted(int(key.removeprefix("pass@")) for key in measures if key.startswith("pass@"))
-        shown = ["avg", *(f"pass@{k}" for k in ks), *(key for key in ("truncated", "length") if key in measures)]
-        for row, key in enumerate(shown):
-            value = measures[key]
-            show = _tokens if key == "length" else _percent
-            change = _tokens_change if key == "length" else _points
+        shown = [(_label(key, samples), measures[key]) for key in ("avg", *(f"pass@{k}" for k in ks))]
+        shown += [(f"{_label('avg', samples)} {task}", of["avg"]) for task, of in one.get("by_task", {}).items()]
+        shown += [(_label(key, samples), measures[key]) for key in ("truncated", LENGTH) if key in measures]
+        for row, (label, value) in enumerate(shown):
+            of_tokens = label == _label(LENGTH, samples)
+            show, change = (_tokens, _tokens_change) if of_tokens else (_percent, _points)
             table.add_row(
                 _heading(name, one["problems"], row),
-                _label(key, samples),
+                label,
                 show(value["before"]),
                 show(value["after"]),
                 change(value["difference"]),
@@ -124,7 +126,7 @@ def _label(key: str, samples: Sequence[int]) -> str:
     if key == "avg":
         first, second = samples
         return f"avg@{first}" if first == second else f"avg@{first} / avg@{second}"
-    return {"truncated": "truncated", "length": "mean length"}.get(key, key)
+    return {LENGTH: "mean length"}.get(key, key)
 
 
 def _by_k(values: Mapping[str, float]) -> list[tuple[int, float]]:

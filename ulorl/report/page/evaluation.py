@@ -87,11 +87,8 @@ def _comparison(before: Evaluation, after: Evaluation, comparison: Mapping[str, 
     rows: list[Sequence[str] | Group] = []
     for name, one in comparison["benchmarks"].items():
         rows.append(Group(name, plural(one["problems"], "problem")))
-        for label, key, show, change in _measures(one["measures"]):
-            value = one["measures"][key]
-            bounds = (value.get("interval"), value.get("these_problems"))
-            intervals = (NOTHING if two is None else " to ".join(change(bound) for bound in two) for two in bounds)
-            rows.append([label, show(value["before"]), show(value["after"]), change(value["difference"]), *intervals])
+        rows += [_change(label, one["measures"][key], show, by) for label, key, show, by in _measures(one["measures"])]
+        rows += [_change(f"avg, {task}", of["avg"], hundredths, points) for task, of in one.get("by_task", {}).items()]
         for key in _SHARES:
             was, now = (side.estimates["benchmarks"][name].get(key) for side in (before, after))
             if was is not None and now is not None and key not in one["measures"]:
@@ -100,9 +97,16 @@ def _comparison(before: Evaluation, after: Evaluation, comparison: Mapping[str, 
     return table(["", "before", "after", "change", *_POPULATIONS], rows, range(1, 6), "estimates")
 
 
-def _measures(
-    measures: Mapping[str, Any],
-) -> list[_Measure]:
+def _change(
+    label: str, value: Mapping[str, Any], show: Callable[[float], str], change: Callable[[float], str]
+) -> list[str]:
+    """A line of before, after, their difference and both intervals."""
+    bounds = (value.get("interval"), value.get("these_problems"))
+    intervals = (NOTHING if two is None else " to ".join(change(bound) for bound in two) for two in bounds)
+    return [label, show(value["before"]), show(value["after"]), change(value["difference"]), *intervals]
+
+
+def _measures(measures: Mapping[str, Any]) -> list[_Measure]:
     """Label, key and formats of what is compared, in reading order."""
 
     def tokens(value: float) -> str:
@@ -140,14 +144,21 @@ def _estimates(one: Evaluation) -> Markup:
             measures += [(f"{kind}@{k}", f"{kind}@{k}", value) for k, value in by_k if k > 1]
         for key, label, value in measures:
             interval = intervals.get(key, {})
-            like, these = (percent_interval(interval.get(which)) for which in _POPULATIONS)
-            rows.append([label, hundredths(value), like, these])
+            rows.append([label, hundredths(value), *_both(interval)])
+        rows += [
+            [f"avg, {task}", hundredths(of["avg"]), *_both(of["interval"])]
+            for task, of in found.get("by_task", {}).items()
+        ]
         rows += [[key.replace("_", " "), hundredths(found.get(key)), "", ""] for key in _SHARES]
         length = found.get("length")
         rows.append(["length, tokens", f"{length['mean']:,.1f}" if length else NOTHING, "", ""])
     text = f"{one.stage.name}: estimates in per cent with 95 % intervals"
     heads = ["", "estimate", *_POPULATIONS]
     return element("div", element("p", text, class_="quiet"), table(heads, rows, range(1, 4), "estimates"))
+
+
+def _both(interval: Mapping[str, Any]) -> list[str]:
+    return [percent_interval(interval.get(which)) for which in _POPULATIONS]
 
 
 def _settings(one: Evaluation) -> str:
