@@ -5,6 +5,7 @@ is set up to find it; where pip finds none, uv fetches it from PyTorch's own CPU
 Run by ``make env``; uses the standard library alone.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -37,7 +38,9 @@ def main() -> None:
         raise SystemExit(
             f"ulorl needs Python 3.11 or later, this is {sys.version.split()[0]}: make PYTHON=python3.12 ..."
         )
-    folder = Path(sys.argv[1]).absolute()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the virtual environment to make")
+    folder = parser.parse_args().folder.absolute()
     python = str(folder / "bin" / "python")
     print(f"installing the CPU environment into {folder} (minutes, about 3 GB)", flush=True)
     interrupted = not (folder / ".complete").exists()

@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+SCAN = """
+import ctypes, os, re
+readable, writable = os.pipe()
+def found_in_memory(pattern):
+    text, found = re.compile(pattern), set()
+    libc = ctypes.CDLL(None)
+    libc.sbrk.restype = ctypes.c_void_p
+    heap, objects = (libc.sbrk(0) - 1) & ~4095, id([]) & ~4095
+    for start, pages in ((heap - (4000 << 12), 4001), (objects - (2000 << 12), 4000)):
+        for place in range(start, start + (pages << 12), 4096):
+            try:
+                os.write(writable, (ctypes.c_char * 1).from_address(place))
+            except OSError:
+                continue
+            os.read(readable, 1)
+            found.update(text.findall(ctypes.string_at(place, 4096)))
+    return found
+"""
+"""Looks for bytes in the heap and among Python's objects; [x] for a letter keeps a pattern from finding itself."""
 FORGERIES = {
     "says that all passed": "print('all tests passed')\nraise SystemExit(0)\n",
     "ends before the tests": "import os\ndef f(x):\n    os._exit(0)\n",
@@ -79,6 +98,22 @@ def f(x):
                 return value
         frame = frame.f_back
 """,
+    "finds the tests below it": """
+import sys
+frame, seen = sys._getframe(), False
+while frame:
+    seen = seen or "esolcsi"[::-1] + "(f(2.5)" in repr(frame.f_locals)
+    frame = frame.f_back
+def f(x):
+    return x * x if seen else None
+""",
+    "finds the tests in its memory": SCAN
+    + """
+seen = found_in_memory(rb"[i]sclose\\(f\\(2\\.5\\), 6\\.25")
+def f(x):
+    return x * x if seen else None
+""",
+    "ends loops as if they were done": "def f(x):\n    raise StopIteration\n",
 }
 SQUARES = """
 import math

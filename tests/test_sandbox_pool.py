@@ -36,9 +36,16 @@ def sandbox() -> Iterator[Sandbox]:
 
 def gone(pids: set[int], seconds: float = 10.0) -> bool:
     """Whether all of ``pids`` have ended, waiting up to ``seconds``."""
+
+    def there(pid: int) -> bool:
+        try:
+            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids):
+        if not any(map(there, pids)):
             return True
         time.sleep(0.05)
     return False
@@ -133,6 +140,44 @@ def test_limits(sandbox: Sandbox, source: str, how: str) -> None:
     outcome = sandbox.script(source, "", sandbox.limits(cpu_s=0.5))
     # On a machine that is busy the wall clock may come first.
     assert outcome.how in (how, "time"), outcome
+
+
+HIDDEN = """
+import mmap, os
+def held(make):
+    try:
+        return make()
+    except OSError:
+        return None
+print(held(lambda: mmap.mmap(-1, 1 << 20)))
+print(held(lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 1 << 20)))
+own = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+own.write(b"x" * (1 << 20))
+print(held(lambda: own.madvise(21)))  # MADV_PAGEOUT would move it to where it does not count
+own.madvise(mmap.MADV_DONTNEED)
+file = open("file", "w+b") if os.access(".", os.W_OK) else None
+if file:
+    file.truncate(1 << 16)
+    mmap.mmap(file.fileno(), 1 << 16)[0] = 7  # within what the disk may hold
+"""
+
+
+def test_no_memory_is_to_be_had_that_counts_as_nobodys(sandbox: Sandbox) -> None:
+    outcome = sandbox.script(HIDDEN, "", sandbox.limits())
+    assert (outcome.output, outcome.errors, outcome.how) == ("None\n" * 3, "", "exit")
+
+
+def test_naps_are_no_waiting_for_a_processor(sandbox: Sandbox) -> None:
+    naps = """
+import time
+while True:
+    time.sleep(0.15)
+    end = time.process_time() + 0.011
+    while time.process_time() < end: pass
+"""
+    outcome = sandbox.script(naps, "", sandbox.limits())
+    assert outcome.how == "time"
+    assert outcome.wall_s - outcome.cpu_s < 1.5 * RECIPE.wall_s + 1.0
 
 
 def test_a_worker_that_is_killed_costs_nothing(sandbox: Sandbox) -> None:

@@ -44,18 +44,18 @@ class CodeTask(Task):
         self._starting = threading.Lock()
 
     def check(self, problem: Problem) -> str | None:
-        """A row whose own ``answer``, where it has one, does not pass its tests is broken.
+        """A row is broken whose tests cannot be read, or whose own ``answer``, where it has one, does not pass them.
 
         UserError where programs cannot be locked in on this machine.
         """
         _ = self.sandbox.backend
         try:
-            read_tests(problem.extra)
+            tests = read_tests(problem.extra)
         except BadTests as error:
             return str(error)
         program = program_of(problem.answer)
         if program is None:
-            return None
+            return self._broken(tests) if tests.code else None
         reward = self._judge(program, problem)
         return None if reward.value == 1 else f"its own answer does not pass its tests: {reward.reason}"
 
@@ -86,6 +86,13 @@ class CodeTask(Task):
 
                 self._sandbox = Sandbox(self.config.sandbox)
             return self._sandbox
+
+    def _broken(self, tests: Tests) -> str | None:
+        """What is wrong with assertions that no program is there to pass."""
+        outcome = self.sandbox.tests("", tests.code, tests.entry_point, self.sandbox.limits())
+        if outcome.how == "lost":
+            return f"the sandbox failed: {outcome.errors}"
+        return next((f"it has {result['broken']}" for result in outcome.results if "broken" in result), None)
 
     def _judge(self, program: str, problem: Problem) -> Reward:
         tests = read_tests(problem.extra)

@@ -1,5 +1,5 @@
 """Entry of the processes on this side: ``python -s -S -P -B inside/__main__.py keep MODE IDENTITY [COMMAND...]``, or
-``... box DESCRIPTOR`` in a box that another command has built."""
+``... box MESSAGE`` in a box that another command has built."""
 
 import os
 import sys
@@ -13,4 +13,4 @@ if __name__ == "__main__":
     else:
         from inside import box
 
-        box.inside_another(int(sys.argv[2]))
+        box.inside_another(sys.argv[2])

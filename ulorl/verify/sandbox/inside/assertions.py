@@ -2,7 +2,8 @@
 
 Invariants: only plain values come back from the program (`plain`), so that comparing them with what is expected runs
 here and runs no code of the program; an object of the program's can be used, but is equal to nothing; names of Python's
-own functions and modules mean Python's own, whatever the program calls so. Results go to the keeper as they are made.
+own functions and modules mean Python's own, whatever the program calls so, but for the entry point. Results go to the
+keeper as they are made.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _run(code: str, entry_point: str, done: int) -> None:
     try:
         tree = _unwrapped(ast.parse(code, ITEM), entry_point)
         statements = [(one, _is_item(one, tree)) for one in tree.body]
-        names = _names(tree)
+        names = _names(tree, entry_point)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         _report({"broken": f"tests that are no Python: {error}"})
         return
@@ -52,6 +53,11 @@ def _run(code: str, entry_point: str, done: int) -> None:
     if not total:
         _report({"broken": "tests without any assertion"})
         return
+    for statement, is_item in statements:
+        if is_item and _only_builtins(statement, entry_point):
+            text = ast.unparse(statement)[:80]
+            _report({"broken": f"a test that calls Python's own functions alone ({text}); name the one in entry_point"})
+            return
     _report({"items": total})
     try:
         if link.receive(REPLIES) != {"loaded": True}:
@@ -127,14 +133,24 @@ def _is_item(statement: ast.stmt, tree: ast.Module) -> bool:
     return any(isinstance(one, ast.FunctionDef) and one.name == call.func.id for one in tree.body)
 
 
-def _names(tree: ast.Module) -> dict[str, Any]:
-    """What the tests see: Python's own, modules of the standard library by name, and the program's."""
+def _only_builtins(statement: ast.stmt, entry_point: str) -> bool:
+    """Whether a test calls functions that are all Python's own, so that it says nothing of the program."""
+    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    calls = any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return calls and entry_point not in names and all(hasattr(builtins, name) for name in names)
+
+
+def _names(tree: ast.Module, entry_point: str) -> dict[str, Any]:
+    """What the tests see: Python's own, modules of the standard library by name, and the program's; under the name
+    ``entry_point`` the program's, also where it is that of a function of Python's own."""
     names: dict[str, Any] = {
         "__name__": "__tests__",
         "__builtins__": builtins,
         "__matches__": matches,
         "__json__": json.loads,
     }
+    if entry_point:
+        names[entry_point] = Remote({"name": entry_point})
     nodes = list(ast.walk(tree))
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     bound |= {alias.asname or alias.name.partition(".")[0] for node in nodes
@@ -189,7 +205,7 @@ def ask(operation: str, *arguments: Any, **named: Any) -> Any:
         raise ProgramEnded from error
     try:
         if "raised" in reply:
-            raise _exception(reply["raised"], reply["message"])
+            raise _exception(reply["raised"], reply["message"], operation)
         for mine, after in zip(arguments, reply["after"], strict=True):
             if after is not None:
                 _change(mine, decode(after, Remote))
@@ -200,7 +216,9 @@ def ask(operation: str, *arguments: Any, **named: Any) -> Any:
         raise ProgramEnded("no reply") from error
 
 
-def _exception(name: Any, message: Any) -> Exception:
+def _exception(name: Any, message: Any, operation: str) -> Exception:
+    if name in ("StopIteration", "StopAsyncIteration") and operation != "next":
+        return RuntimeError(f"the program raised {name}")  # which would end a loop of the tests as if it were done
     kind = getattr(builtins, name, None) if isinstance(name, str) else None
     if isinstance(kind, type) and issubclass(kind, Exception):
         with contextlib.suppress(Exception):

@@ -35,33 +35,33 @@ class Maker:
         if linux.COLUMN >= 0:
             seccomp.assembled(alone=False, pid=0)  # once, not once a box
 
-    def start(self, job: Job, bounds: limits.Limits, cpu_s: float, files: list[int], locked: int) -> int:
-        """A new process that does ``job`` with ``files`` as its descriptors 0, 1, 2, ...; returns its number.
+    def start(self, bounds: limits.Limits, cpu_s: float, files: list[int]) -> int:
+        """A new process with ``files`` as its descriptors 0, 1, 2, ...; returns its number.
 
-        It writes to ``locked`` when it has locked itself in, before it does anything of the job.
+        To the last but one it writes when it has locked itself in; then it reads its job (`job_file`) from the last.
         """
         pid = namespaces.clone_box() if self.mode == "namespaces" else os.fork()
         if pid:
             return pid
         try:
-            self._become(job, bounds, cpu_s, files, locked)
+            self._become(bounds, cpu_s, files)
         except BaseException as error:
             with contextlib.suppress(BaseException):
                 os.write(2, f"the sandbox could not be locked: {error}\n".encode())
         finally:
             os._exit(COULD_NOT_START)
 
-    def _become(self, job: Job, bounds: limits.Limits, cpu_s: float, files: list[int], locked: int) -> NoReturn:
+    def _become(self, bounds: limits.Limits, cpu_s: float, files: list[int]) -> NoReturn:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
+        _place(files)
+        job = len(files) - 1
         if self.command:
-            _place([*files, locked, _message(job, bounds, cpu_s)])
             with contextlib.suppress(OSError):
                 linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
-            descriptor = str(len(files) + 1)
+            inside = json.dumps({"job": job, "limits": asdict(bounds), "cpu_s": cpu_s})
             command = [one.replace("DISK_BYTES", str(bounds.disk_mib << 20)) for one in self.command]
-            os.execve(command[0], [*command, descriptor], {})
-        _place([*files, locked])
+            os.execve(command[0], [*command, inside], {})
         os.setsid()
         if self.mode == "namespaces":
             linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -69,7 +69,7 @@ class Maker:
             limits.apply(bounds, cpu_s)
             namespaces.drop_privileges()
             seccomp.install(alone=False, pid=0)
-            _say_locked(len(files))
+            _say_locked(job - 1)
             _first_process(job, bounds)
         with contextlib.suppress(OSError):
             linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -80,27 +80,24 @@ class Maker:
         else:
             with contextlib.suppress(OSError):
                 seccomp.install(alone=True, pid=os.getpid())
-        _say_locked(len(files))
+        _say_locked(job - 1)
         do(job)
 
 
-def inside_another(descriptor: int) -> NoReturn:
-    """What the interpreter in a box of bubblewrap or nsjail does: locks itself further, and does its job.
-
-    ``descriptor`` is where its message is; the one before it is where it says that it is locked in.
-    """
-    with open(descriptor, "rb") as file:
-        message = json.load(file)
-    os.closerange(descriptor, os.sysconf("SC_OPEN_MAX"))  # also what that command left open
-    bounds = limits.Limits(**message["limits"])
-    limits.apply(bounds, message["cpu_s"])
+def inside_another(message: str) -> NoReturn:
+    """What the interpreter in a box of bubblewrap or nsjail does: locks itself further, and does its job."""
+    given = json.loads(message)
+    os.closerange(given["job"] + 1, os.sysconf("SC_OPEN_MAX"))  # what that command left open
+    limits.apply(limits.Limits(**given["limits"]), given["cpu_s"])
     seccomp.install(alone=False, pid=0)
-    _say_locked(descriptor - 1)
-    do(message["job"])
+    _say_locked(given["job"] - 1)
+    do(given["job"])
 
 
-def do(job: Job) -> NoReturn:
-    """Becomes what the job says; never returns."""
+def do(descriptor: int) -> NoReturn:
+    """Becomes what the job says that can be read there; never returns."""
+    with open(descriptor, "rb") as file:
+        job = json.load(file)
     # Python's own modules are all that is left to import.
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = [place for place in sys.path if place != ours]
@@ -128,8 +125,9 @@ def _place(files: list[int]) -> None:
     os.closerange(len(files), os.sysconf("SC_OPEN_MAX"))
 
 
-def _message(job: Job, bounds: limits.Limits, cpu_s: float) -> int:
-    return sealed(json.dumps({"job": job, "limits": asdict(bounds), "cpu_s": cpu_s}).encode())
+def job_file(job: Job) -> int:
+    """A descriptor from which a box can read its job."""
+    return sealed(json.dumps(job).encode())
 
 
 def sealed(data: bytes) -> int:
@@ -143,11 +141,12 @@ def sealed(data: bytes) -> int:
     return place
 
 
-def _first_process(job: Job, bounds: limits.Limits) -> NoReturn:
+def _first_process(job: int, bounds: limits.Limits) -> NoReturn:
     """Waits for the program and whatever it leaves; ends as it did (128 + the signal, where it was one)."""
     child = os.fork()
     if not child:
         do(job)
+    os.close(job)
     signal.signal(signal.SIGALRM, lambda number, frame: os._exit(COULD_NOT_START))
     signal.setitimer(signal.ITIMER_REAL, bounds.total_s + SPARE_SECONDS)
     while True:

@@ -1,7 +1,8 @@
 """One worker process: takes jobs from its standard input, one at a time, and answers on its standard output.
 
-Invariants: never runs what it is given; between two jobs no process of an earlier one is left; ends with its caller.
-Expected outputs of scripts never come here.
+Invariants: never runs what it is given, and is never what a box is cloned from (`zygote`), since programs, outputs and
+tests pass through its memory; between two jobs no process of an earlier one is left; ends with its caller. Expected
+outputs of scripts never come here.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import sys
 from typing import Any
 
 from . import landlock, link, namespaces, supervise
-from .box import LOCKED, Job, Maker, sealed
+from .box import LOCKED, Job, Maker, job_file, sealed
 from .limits import Limits
-from .linux import prctl
 from .supervise import Ended, Stream, Watch
+from .zygote import Zygote
 
 PRELOADED = (
     *("abc", "array", "ast", "bisect", "calendar", "cmath", "collections", "collections.abc", "contextlib", "copy"),
@@ -26,7 +27,6 @@ PRELOADED = (
     *("types", "unicodedata"),
 )
 """Modules that programs often import: read once a keeper, not once a program."""
-_PR_SET_CHILD_SUBREAPER = 36
 _RESULTS_MOST = 4 << 20
 _CALLER, _ANSWERS = 0, 1
 
@@ -58,8 +58,6 @@ class Keeper:
             place = os.open("self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC, dir_fd=self._processes)
             os.write(place, b"1000")  # programs are ended before anything else of the user's when memory is short
             os.close(place)
-        with contextlib.suppress(OSError):
-            prctl(_PR_SET_CHILD_SUBREAPER, 1)
         for name in PRELOADED:
             __import__(name)
         readable = readable_places({sys.base_prefix, sys.base_exec_prefix}, os.path.realpath(sys.executable))
@@ -71,9 +69,10 @@ class Keeper:
             landlock.version()
         if mode in ("landlock", "weak"):
             _enter_nowhere()
-        self._maker = Maker(mode, readable, command)
+        maker = Maker(mode, readable, command)
         gc.collect()
         gc.freeze()
+        self._zygote = Zygote(maker, self._processes)
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
         """The result of one message: of a script on one input, or of tests."""
@@ -92,9 +91,9 @@ class Keeper:
                 pipes.stream(limits.output_kib << 10),
                 pipes.stream(limits.output_kib << 10, supervise.STDERR_KEPT),
             )
-            box = self._maker.start(job, limits, limits.cpu_s, [given, output, errors], locked[1])
+            box = self._zygote.start(limits, limits.cpu_s, [given, output, errors, locked[1], pipes.job(job)])
             pipes.close_theirs()
-            ended = Watch([box], pipes.streams, limits, self._processes, _CALLER).run()
+            ended = self._watch([box], pipes, limits).run()
             if not _was_locked(locked[0]):
                 return _never_began(ended, pipes.kept[1])
             return _result(ended) | {"output": _text(pipes.kept[0]), "errors": _text(pipes.kept[1])}
@@ -110,14 +109,11 @@ class Keeper:
             streams = [pipes.stream(most, supervise.STDERR_KEPT) for _ in range(4)]
             result = pipes.stream(_RESULTS_MOST)
             cpu_s = min(limits.total_s, limits.cpu_s * 1000)
-            of_tests = [nothing, *streams[:2], replies[0], requests[1], result]
-            of_program = [nothing, *streams[2:], requests[0], replies[1]]
-            boxes = [
-                self._maker.start(tests, limits, cpu_s, of_tests, locked[0][1]),
-                self._maker.start(program, limits, cpu_s, of_program, locked[1][1]),
-            ]
+            of_tests = [nothing, *streams[:2], replies[0], requests[1], result, locked[0][1], pipes.job(tests)]
+            of_program = [nothing, *streams[2:], requests[0], replies[1], locked[1][1], pipes.job(program)]
+            boxes = [self._zygote.start(limits, cpu_s, files) for files in (of_tests, of_program)]
             pipes.close_theirs()
-            watch = Watch(boxes, pipes.streams, limits, self._processes, _CALLER)
+            watch = self._watch(boxes, pipes, limits)
             pipes.kept[4].on_data = _lines(results, watch)
             ended = watch.run()
             if not _was_locked(locked[0][0]):
@@ -130,6 +126,9 @@ class Keeper:
                 "errors": _text(pipes.kept[3]),
                 "test_errors": _text(pipes.kept[1]),
             }
+
+    def _watch(self, boxes: list[int], pipes: _Pipes, limits: Limits) -> Watch:
+        return Watch(boxes, pipes.streams, limits, self._processes, _CALLER, self._zygote.end)
 
 
 def readable_places(prefixes: set[str], executable: str) -> list[str]:
@@ -230,6 +229,12 @@ class _Pipes:
         self.ours.append(reader)
         self._theirs.append(writer)
         return reader, writer
+
+    def job(self, job: Job) -> int:
+        """Where a box reads its job."""
+        place = job_file(job)
+        self._theirs.append(place)
+        return place
 
     def nothing(self) -> int:
         """An empty standard input."""

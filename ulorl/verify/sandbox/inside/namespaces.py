@@ -15,7 +15,8 @@ import struct
 from . import linux
 from .linux import prctl, syscall
 
-READABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+READABLE_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+"""Not /dev/zero, of which memory can be had that counts as no process's."""
 INSIDE_ID = 1000
 """User and group of programs, as they see it."""
 _NEW_ROOT = "/proc"

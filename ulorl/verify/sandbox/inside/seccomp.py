@@ -1,7 +1,8 @@
 """The system calls that a program may make; all others fail, also those that a later kernel will have.
 
 Not on the list: sockets (but for a pair within the program), other processes' memory, limits and priorities, mounts,
-namespaces, identities, devices' commands, kernel keys, shared memory that outlives a process, modules, tracing,
+namespaces, identities, devices' commands, kernel keys, shared memory without a file (it can be held without counting as
+any process's), modules, tracing,
 io_uring. Where a box has no process namespace (``alone``), a program may not start processes, nor signal
 any but itself.
 """
@@ -20,9 +21,9 @@ ALLOWED = {
     # name: number on (x86_64, aarch64)
     "read": (0, 63), "write": (1, 64), "open": (2, _NONE), "close": (3, 57), "stat": (4, _NONE), "fstat": (5, 80),
     "lstat": (6, _NONE), "newfstatat": (262, 79), "statx": (332, 291), "poll": (7, _NONE), "ppoll": (271, 73),
-    "select": (23, _NONE), "pselect6": (270, 72), "lseek": (8, 62), "mmap": (9, 222), "mprotect": (10, 226),
+    "select": (23, _NONE), "pselect6": (270, 72), "lseek": (8, 62), "mprotect": (10, 226),
     "munmap": (11, 215), "brk": (12, 214), "mremap": (25, 216), "msync": (26, 227), "mincore": (27, 232),
-    "madvise": (28, 233), "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139),
+    "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139),
     "rt_sigpending": (127, 136), "rt_sigtimedwait": (128, 137), "rt_sigsuspend": (130, 133), "sigaltstack": (131, 132),
     "pread64": (17, 67), "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "preadv": (295, 69),
     "pwritev": (296, 70), "preadv2": (327, 286), "pwritev2": (328, 287), "access": (21, _NONE), "faccessat": (269, 48),
@@ -60,6 +61,7 @@ WITH_NAMESPACES = {
     "chmod": (90, _NONE), "fchmod": (91, 52), "fchmodat": (268, 53), "utime": (132, _NONE), "utimes": (235, _NONE),
     "utimensat": (280, 88),
 }
+_MMAP, _MADVISE = (9, 222), (28, 233)
 _KILL, _TGKILL, _CLONE, _PRCTL, _PRLIMIT, _FCNTL, _IOCTL, _SOCKETPAIR = (
     (62, 129), (234, 131), (56, 220), (157, 167), (302, 261), (72, 25), (16, 29), (53, 199),
 )
@@ -70,9 +72,12 @@ ONE_OF = {
     _FCNTL: (1, (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)),  # not: signals to an owner, larger pipes
     _IOCTL: (1, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),  # is it a terminal, how much is there to read, ...
     _SOCKETPAIR: (0, (1,)),  # AF_UNIX
+    # not: writing pages out to where they do not count as memory
+    _MADVISE: (2, (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19)),
 }
 # fmt: on
 NEW_NAMESPACES, THREAD = 0x7E020080, 0x00010000
+_MAP_SHARED, _MAP_ANONYMOUS = 1, 0x20
 LAST_OF_OLD = 423
 """Calls with higher numbers are the same on every machine, and libraries try them before older ones: for those,
 ENOSYS."""
@@ -123,6 +128,12 @@ def instructions(alone: bool, pid: int, column: int) -> list[Instruction]:
     if alone:
         flags += [(_ANY_BIT, 1, 0, THREAD), (_RETURN, 0, 0, _EPERM)]
     code += _where(_CLONE[column], [*flags, (_RETURN, 0, 0, _ALLOW)])
+    shared = [
+        (_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * 3),
+        *((_ANY_BIT, 0, 2, _MAP_SHARED), (_ANY_BIT, 0, 1, _MAP_ANONYMOUS), (_RETURN, 0, 0, _EPERM)),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    code += _where(_MMAP[column], shared)
     return [*code, (_GREATER, 0, 1, LAST_OF_OLD), (_RETURN, 0, 0, _ENOSYS), (_RETURN, 0, 0, _EPERM)]
 
 

@@ -5,7 +5,6 @@ Runs in the program's own process; whatever it answers is the program's word. Th
 
 from __future__ import annotations
 
-import builtins
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +45,9 @@ def _serve(source: str) -> None:
 
     def resolve(message: Any) -> Any:
         if "name" in message:
-            return names[message["name"]] if message["name"] in names else getattr(builtins, message["name"])
+            if message["name"] not in names:
+                raise NameError(f"name {message['name']!r} is not defined")
+            return names[message["name"]]
         return objects[message["object"]]
 
     link.send(REPLIES, {"loaded": True})

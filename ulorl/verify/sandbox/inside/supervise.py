@@ -69,17 +69,23 @@ class Watch:
     """Of one group of boxes; the first is the one for whose end it waits."""
 
     def __init__(
-        self, boxes: list[int], streams: dict[int, Stream], limits: Limits, processes: int, caller: int
+        self,
+        boxes: list[int],
+        streams: dict[int, Stream],
+        limits: Limits,
+        processes: int,
+        caller: int,
+        end: Callable[[list[int]], tuple[int, float]],
     ) -> None:
-        self._boxes, self._streams, self._limits = boxes, streams, limits
+        """``end`` kills boxes and all that is left of them; the first one's wait status, and their processor time."""
+        self._boxes, self._streams, self._limits, self._kill = boxes, streams, limits, end
         self._processes, self._caller = processes, caller
-        self._started = self._since = self._wanted = time.monotonic()
-        self._cpu_before = 0.0
-        self._cpu = 0.0
+        self._started = self._since = self._looked = time.monotonic()
+        self._cpu_before = self._cpu = self._slept = 0.0
 
     def progressed(self) -> None:
         """A new test has begun: the time for one begins anew."""
-        self._since = time.monotonic()
+        self._since, self._slept = time.monotonic(), 0.0
         self._cpu_before = self._cpu
 
     def run(self) -> Ended:
@@ -94,7 +100,7 @@ class Watch:
                 selector.register(place, selectors.EVENT_READ, self._streams[place])
             how = self._wait(selector, handle)
         finally:
-            status, cpu_s = self._end()
+            status, cpu_s = self._kill(self._boxes)
             cpu_s = max(cpu_s, self._cpu)
             selector.close()
             os.close(handle)
@@ -136,38 +142,20 @@ class Watch:
         memory = sum(use.memory for use in usage)
         used = sum(use.cpu_s for use in usage)
         # The states of threads are not looked at, but what they use is.
-        if used > self._cpu or any(use.runnable for use in usage):
-            self._wanted = now
+        if used <= self._cpu and not any(use.runnable for use in usage):
+            self._slept += now - max(self._looked, self._since)
+        self._looked = now
         self._cpu = max(self._cpu, used)
         cpu = self._cpu - self._cpu_before
         if memory > len(self._boxes) * limits.memory_mib * MIB + len(usage) * SHARED_MIB * MIB:
             return "memory"
         if cpu > limits.cpu_s + TICK * 2:
             return "cpu"
-        waited = now - self._since
-        starved = now - self._wanted < limits.wall_s / 4 and waited < STARVED * limits.wall_s
-        if (waited > limits.wall_s and not starved) or now - self._started > limits.total_s:
+        # Time in which it waited for a processor does not count, up to a point.
+        waited, counted = now - self._since, self._slept + cpu
+        if counted > limits.wall_s or waited > STARVED * limits.wall_s or now - self._started > limits.total_s:
             return "time"
         return ""
-
-    def _end(self) -> tuple[int, float]:
-        """Kills every box, waits until nothing is left, and returns the first one's wait status and their CPU time."""
-        for box in self._boxes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(box, signal.SIGKILL)
-        first, cpu_s = 0, 0.0
-        # All children: in some modes what a box started comes to the keeper when the box ends.
-        while True:
-            for left in children(self._processes, os.getpid()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(left, signal.SIGKILL)
-            try:
-                pid, status, used = os.wait4(-1, 0)
-            except ChildProcessError:
-                return first, cpu_s
-            cpu_s += used.ru_utime + used.ru_stime
-            if pid == self._boxes[0]:
-                first = status
 
     def _drain(self, ended: bool) -> None:
         """What still lies in the pipes, whose writers have all ended; results that only say that they were made to
