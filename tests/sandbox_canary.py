@@ -109,12 +109,13 @@ def left_processes(sandbox: Sandbox) -> list[str]:
     """Processes of programs: those below a worker, and those of the user that a worker's programs are, if it is one of
     their own."""
     workers = {worker.pid: psutil.Process(worker.pid) for worker in list(sandbox._alive)}
-    left = {child.pid for worker in workers.values() for child in worker.children(recursive=True)}
+    own = {pid for worker in list(sandbox._alive) for pid in worker.processes}
+    left = {child.pid for worker in workers.values() for child in worker.children(recursive=True)} - own
     identities = {worker.uids().real for worker in workers.values()}
     identities = {one for one in identities if FIRST_IDENTITY <= one < FIRST_IDENTITY + IDENTITIES}
     for entry in os.scandir("/proc"):
         try:
-            if entry.name.isdecimal() and entry.stat().st_uid in identities and int(entry.name) not in workers:
+            if entry.name.isdecimal() and entry.stat().st_uid in identities and int(entry.name) not in own:
                 left.add(int(entry.name))
         except FileNotFoundError:
             continue

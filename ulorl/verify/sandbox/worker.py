@@ -52,6 +52,8 @@ class Worker:
         if "failed" in ready:
             self.kill()
             raise WorkerLost(str(ready["failed"])[:300])
+        self.processes = (self._process.pid, int(ready["zygote"]))
+        """Its own, of no program: the keeper, and the process that boxes are cloned from."""
 
     @property
     def pid(self) -> int:

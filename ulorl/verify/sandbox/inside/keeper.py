@@ -40,7 +40,7 @@ def main(mode: str, identity: int, command: list[str]) -> None:
             _ANSWERS, {"failed": f"{type(error).__name__}: {error}" if not isinstance(error, OSError) else str(error)}
         )
         return
-    link.send(_ANSWERS, {"ready": True})
+    link.send(_ANSWERS, {"ready": True, "zygote": keeper.zygote.pid})
     with contextlib.suppress(link.Closed, supervise.CallerGone):
         while True:
             link.send(_ANSWERS, keeper.answer(link.receive(_CALLER)))
@@ -72,7 +72,7 @@ class Keeper:
         maker = Maker(mode, readable, command)
         gc.collect()
         gc.freeze()
-        self._zygote = Zygote(maker, self._processes)
+        self.zygote = Zygote(maker, self._processes)
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
         """The result of one message: of a script on one input, or of tests."""
@@ -91,7 +91,7 @@ class Keeper:
                 pipes.stream(limits.output_kib << 10),
                 pipes.stream(limits.output_kib << 10, supervise.STDERR_KEPT),
             )
-            box = self._zygote.start(limits, limits.cpu_s, [given, output, errors, locked[1], pipes.job(job)])
+            box = self.zygote.start(limits, limits.cpu_s, [given, output, errors, locked[1], pipes.job(job)])
             pipes.close_theirs()
             ended = self._watch([box], pipes, limits).run()
             if not _was_locked(locked[0]):
@@ -111,7 +111,7 @@ class Keeper:
             cpu_s = min(limits.total_s, limits.cpu_s * 1000)
             of_tests = [nothing, *streams[:2], replies[0], requests[1], result, locked[0][1], pipes.job(tests)]
             of_program = [nothing, *streams[2:], requests[0], replies[1], locked[1][1], pipes.job(program)]
-            boxes = [self._zygote.start(limits, cpu_s, files) for files in (of_tests, of_program)]
+            boxes = [self.zygote.start(limits, cpu_s, files) for files in (of_tests, of_program)]
             pipes.close_theirs()
             watch = self._watch(boxes, pipes, limits)
             pipes.kept[4].on_data = _lines(results, watch)
@@ -128,7 +128,7 @@ class Keeper:
             }
 
     def _watch(self, boxes: list[int], pipes: _Pipes, limits: Limits) -> Watch:
-        return Watch(boxes, pipes.streams, limits, self._processes, _CALLER, self._zygote.end)
+        return Watch(boxes, pipes.streams, limits, self._processes, _CALLER, self.zygote.end)
 
 
 def readable_places(prefixes: set[str], executable: str) -> list[str]:

@@ -32,7 +32,8 @@ class Zygote:
         """``processes``: the system's /proc, open (-1: none)."""
         self._talk, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         keeper = os.getpid()
-        if not os.fork():
+        self.pid = os.fork()
+        if not self.pid:
             try:
                 self._talk.close()
                 _serve(maker, processes, theirs, keeper)
