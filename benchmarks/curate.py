@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from curate_kinds import kinds_table
+from curate_kinds import kinds_table, shared_directory
 
 from ulorl.curate.contamination import BenchmarkIndex
 from ulorl.curate.duplicates import duplicates
@@ -52,7 +52,7 @@ _REWORDING = (
 
 def main() -> None:
     """Print everything."""
-    shared = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ULORL_SHARED", "../shared"))
+    shared = shared_directory(__doc__)
     data = shared / "data"
     print("\n".join(kinds_table(shared)), flush=True)
     print("\n".join(duplicates_table(_labelled(data, "near_duplicates"))), flush=True)

@@ -9,10 +9,11 @@ fit, not how they do on problems nobody has looked at.
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
+import os
 import random
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -90,8 +91,16 @@ def steps_table(shared: Path) -> list[str]:
     return lines
 
 
+def shared_directory(description: str | None) -> Path:
+    """The directory of data sets that is named on the command line, else by ULORL_SHARED, else beside the checkout."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    beside = Path(__file__).resolve().parents[2] / "shared"
+    parser.add_argument("shared", type=Path, nargs="?", default=Path(os.environ.get("ULORL_SHARED", beside)))
+    return Path(parser.parse_args().shared)
+
+
 def main() -> None:
-    shared = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "shared"
+    shared = shared_directory(__doc__)
     for line in (*kinds_table(shared), *steps_table(shared)):
         print(line)
 

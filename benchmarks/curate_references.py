@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import sys
 import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
+
+from curate_kinds import shared_directory
 
 from ulorl.curate.ballots import Ballot, Ballots, text_key
 from ulorl.curate.consensus import Consensus
@@ -35,7 +35,7 @@ SAMPLES = 4
 
 def main() -> None:
     """Print both tables."""
-    shared = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ULORL_SHARED", "../shared"))
+    shared = shared_directory(__doc__)
     responses = shared / "data/responses"
     with Verifier(VerifyRecipe()) as verifier:
         _simulated(shared / "data/curate/wrong_references.jsonl", verifier)

@@ -8,6 +8,7 @@ is why the lock is installed with `--no-deps`.
 Does not: hash the files (the CPU build of torch comes from different places on different machines).
 """
 
+import argparse
 import json
 import re
 import subprocess
@@ -21,6 +22,7 @@ LEFT_OUT_PREFIXES = ("nvidia-", "cuda-")
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]

@@ -228,6 +228,23 @@ def test_another_configuration_is_refused_by_naming_the_difference(tmp_path: Pat
         make(tmp_path / "a", inputs=["quickstart:6"])
 
 
+def test_a_refused_beginning_is_not_in_the_way_of_the_mended_command(tmp_path: Path) -> None:
+    work = make(tmp_path / "a")
+    write_atomic(work.path / "recipe.toml", "")
+    work.release()
+    mended = make(tmp_path / "a", {"words": 0.5, "steps": []})
+    assert not mended.resumed
+    assert sorted(entry.name for entry in mended.path.iterdir()) == [".begun.json", ".lock"]
+
+
+def test_a_result_never_replaces_what_it_is_made_of(tmp_path: Path) -> None:
+    path = finished(tmp_path / "a")
+    for source in (path, path / "data.txt"):
+        with pytest.raises(UserError, match="which it would replace"):
+            make(path, inputs=[source], force=True)
+    assert (path / "data.txt").exists()
+
+
 def test_unfinished_work_is_resumed_or_refused(tmp_path: Path) -> None:
     work = make(tmp_path / "a")
     write_atomic(work.path / "half.txt", "half")

@@ -104,6 +104,45 @@ def test_a_baseline_fails_only_for_a_real_loss(tmp_path: Path) -> None:
     assert "a real loss" in shown.stdout and "-25.0" in shown.stdout
 
 
+def test_what_a_comparison_needs_is_looked_at_before_anything_is_sampled_or_scored(tmp_path: Path) -> None:
+    file = str(responses(tmp_path / "r" / "bench.jsonl", 3))
+    kept = str(tmp_path / "kept")
+    command = ["eval", "--responses", file, "-o", kept, *QUICK[2:4]]
+    assert "not a finished evaluation" in refused(*command, "--baseline", str(tmp_path / "none"))
+    called(*command)
+    again = ["eval", "--responses", file, "-o", str(tmp_path / "new"), "--baseline", kept]
+    assert "its directory is not there" in refused(*again, "--junit", str(tmp_path / "no" / "x.xml"))
+    assert "is a directory; give a file" in refused(*again, "--junit", str(tmp_path))
+    assert not list(tmp_path.glob("new*"))
+
+
+def test_files_under_other_names_are_compared_under_one_and_by_the_same_references(tmp_path: Path) -> None:
+    first, second = (responses(tmp_path / "r" / name, 3) for name in ("first.jsonl", "second.jsonl"))
+    other = tmp_path / "r" / "other.jsonl"
+    rows = [json.loads(line) for line in second.read_text().splitlines()]
+    other.write_text("".join(json.dumps(row | {"gold": "77"}) + "\n" for row in rows))
+    for file in (first, second, other):
+        command = ["eval", "--responses", str(file), "--bench", "set", "-o", str(tmp_path / file.stem)]
+        assert list(called(*command, *QUICK[2:4])["benchmarks"]) == ["set"]
+    same = called("compare", str(tmp_path / "first"), str(tmp_path / "second"))
+    assert same["benchmarks"]["set"]["measures"]["avg"]["difference"] == 0
+    assert "before and '77' after; mend one" in refused("compare", str(tmp_path / "first"), str(tmp_path / "other"))
+
+
+def test_what_is_evaluated_or_compared_is_never_replaced_by_the_result(tmp_path: Path) -> None:
+    for name, right in (("a", 3), ("b", 2)):
+        file = responses(tmp_path / f"of {name}" / "set.jsonl", right)
+        called("eval", "--responses", str(file), "-o", str(tmp_path / name), *QUICK[2:4])
+    places = [str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "a"), "--force"]
+    assert "which it would replace" in refused("eval", "--boundary", *places)
+    assert (tmp_path / "a" / "estimates.json").exists()
+
+
+def test_the_quickstarts_model_brings_its_own_recipe() -> None:
+    settings = json.loads(CliRunner().invoke(app, ["eval", "quickstart", "--dry-run", "--json"]).stdout)
+    assert "quickstart-test" in json.dumps(settings)
+
+
 class DyingServer(OneModelServer):
     """Answers ``lives`` completions, then fails."""
 
@@ -152,7 +191,9 @@ def test_misuse_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     assert "give a MODEL, or --responses FILE" in refused("eval")
     assert "give a MODEL, or --responses FILE" in refused("eval", model, "--responses", file)
     assert "--junit has no effect" in refused("eval", model, "--junit", "x.xml")
-    assert "--bench has no effect" in refused("eval", "--responses", file, "--bench", "gsm8k")
+    assert "--max-tokens has no effect" in refused("eval", "--responses", file, "--max-tokens", "5")
+    assert "--bench has no effect" in refused("eval", str(tmp_path), "--rescore", "--bench", "gsm8k")
+    assert "is a directory; give a file" in refused("eval", "--responses", str(tmp_path))
     assert "-o DIR" in refused("eval", "--responses", file, "--baseline", str(tmp_path))
     assert "pass@5 needs 5 samples" in refused("eval", "--responses", file, "--pass-k", "5", *QUICK[2:4])
     assert "no evaluation to score again" in refused("eval", str(tmp_path), "--rescore")

@@ -1,8 +1,10 @@
 """What a process is given before the distributed libraries start, and seeds that follow from names."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from ports import free_port
@@ -69,8 +71,13 @@ def test_under_a_launcher_the_group_spans_its_ranks():
     ("error", "exit_code", "message"),
     [
         ("UserError('a rank is gone')", 2, "ulorl: a rank is gone\n"),
-        ("KeyboardInterrupt", 130, "ulorl: interrupted; the same command continues where it stopped\n"),
+        ("KeyboardInterrupt", 130, "ulorl: interrupted; the same command goes on from what is kept\n"),
         ("SystemExit(1)", 1, ""),
+        (
+            "PermissionError(13, 'Permission denied', '/a')",
+            2,
+            "ulorl: /a: Permission denied; what was finished before is kept",
+        ),
     ],
 )
 @pytest.mark.parametrize("world", ["1", "2"])
@@ -80,6 +87,28 @@ def test_a_command_ends_with_its_message_and_exit_code(error, exit_code, message
     ended = process(code, "fail", RANK="0", WORLD_SIZE=world)
     output, errors = ended.communicate(timeout=100)
     assert (output, errors.strip(), ended.returncode) == ("at work\ntidied up\n", message.strip(), exit_code)
+
+
+@pytest.mark.parametrize(("where", "code"), [("| head -n 1", 0), ("> /dev/full", 2)])
+def test_output_that_nobody_reads_is_no_failure_and_that_cannot_be_written_is(where, code):
+    script = f"{sys.executable} -m ulorl show {where}; exit ${{PIPESTATUS[0]}}"
+    for _ in range(3):
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert done.stderr == (
+            "" if code == 0 else "ulorl: No space left on device; what was finished before is kept\n"
+        )
+
+
+def test_an_interrupt_at_any_time_is_one_line(tmp_path):
+    for seconds in (1.0, 2.5):
+        command = [sys.executable, "-m", "ulorl", "curate", "quickstart:20000", "-o", str(tmp_path / "out")]
+        curating = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        time.sleep(seconds)
+        os.killpg(curating.pid, signal.SIGINT)
+        errors = curating.communicate(timeout=60)[1]
+        assert "Traceback" not in errors, errors
+        assert curating.returncode == 130, errors
 
 
 def test_seeds_depend_on_every_name_and_its_place():

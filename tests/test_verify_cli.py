@@ -193,6 +193,19 @@ def test_misuse_is_refused(arguments: list[str]) -> None:
         run(*arguments)
 
 
+def test_options_without_effect_and_paths_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
+    file = json_lines(tmp_path / "rows.jsonl")
+    before = file.read_bytes()
+    with pytest.raises(UserError, match="is the file that is read"):
+        run(str(file), "-o", str(tmp_path / "." / "rows.jsonl"))
+    assert file.read_bytes() == before
+    with pytest.raises(UserError, match="is a directory; give a file"):
+        run(str(tmp_path))
+    for option in (["-o", str(tmp_path / "x.jsonl")], ["--disagreements"]):
+        with pytest.raises(UserError, match=f"{option[0]} has no effect with --ref and --answer"):
+            run("--ref", "5", "--answer", "5", *option)
+
+
 def test_help_shows_the_options_of_scoring_and_the_other_command() -> None:
     text = run("--help")
     assert "--disagreements" in text and "verify train" in text

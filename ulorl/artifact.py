@@ -48,6 +48,8 @@ from ulorl.provenance import provenance
 Extends = Callable[[dict[str, Any], dict[str, Any]], bool]
 BEGUN = ".begun.json"
 LOCK = ".lock"
+RECIPE = "recipe.toml"
+"""What stages write before they look at anything."""
 
 
 @dataclass
@@ -120,6 +122,7 @@ def begin(
     ``force``), is no artifact, or is being worked on by another process.
     """
     path = Path(os.path.abspath(path))
+    _require_apart(path, inputs, force)
     records = [describe_input(source) for source in inputs]
     plain_config = json.loads(canonical_json(config))
     identity = {
@@ -157,6 +160,14 @@ def begin(
         _clear(partial, owned=begun is not None or force)
         write_json(partial / BEGUN, identity)
     return Work(done=False, path=partial, resumed=resumed, final=path, identity=identity, lock=lock)
+
+
+def _require_apart(path: Path, inputs: Sequence[str | Path], force: bool) -> None:
+    """What a result is made of must not be replaced by it."""
+    for source in inputs:
+        place = Path(source).resolve()
+        if force and (place == path.resolve() or path.resolve() in place.parents) and place.exists():
+            raise UserError(f"{path}: this work is made of {source}, which it would replace; choose another directory")
 
 
 def unfinished(path: Path) -> dict[str, Any] | None:
@@ -235,9 +246,14 @@ def _is_extended(earlier: dict[str, Any], identity: dict[str, Any], extends: Ext
 def _may_resume(partial: Path, begun: dict[str, Any], identity: dict[str, Any]) -> bool:
     if begun["fingerprint"] == identity["fingerprint"]:
         return bool(begun["force"]) or not identity["force"]
-    if identity["force"]:
+    if identity["force"] or not _has_work(partial):
         return False
     raise _refuse(f"{partial}: holds unfinished work", begun, identity)
+
+
+def _has_work(partial: Path) -> bool:
+    """Whether anything is lost with an unfinished directory: not where what it was asked for was refused."""
+    return any(entry.name not in (BEGUN, LOCK, RECIPE) for entry in partial.iterdir())
 
 
 def _read_begun(partial: Path) -> dict[str, Any] | None:

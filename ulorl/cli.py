@@ -32,7 +32,7 @@ from ulorl.cli_report import report
 from ulorl.cli_tasks import app as tasks_app
 from ulorl.cli_train import train
 from ulorl.cli_verify import app as verify_app
-from ulorl.errors import ReportedError, UserError
+from ulorl.errors import MENDED_BY_USERS, ReportedError, UserError
 from ulorl.process import launched_processes, leave_at_once
 
 INTERRUPTED = 130
@@ -192,17 +192,42 @@ def guarded(command: Callable[[], Any]) -> NoReturn:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except SystemExit as end:  # Typer ends like this, and turns an interrupt into it
-        if not isinstance(end.code, int):
+        _no_reader()
+    except OSError as error:
+        code = _of_the_system(error)
+    except SystemExit as end:  # Typer ends like this, and turns an interrupt or a closed pipe into it
+        if isinstance(end.__context__, BrokenPipeError):
+            _no_reader()
+        elif isinstance(end.code, int):
+            code = end.code
+        else:
             raise
-        code = end.code
     if code == INTERRUPTED:
-        print("ulorl: interrupted; the same command continues where it stopped", file=sys.stderr)
-    sys.stdout.flush()
+        print("ulorl: interrupted; the same command goes on from what is kept", file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _no_reader()
+    except OSError as error:
+        _no_reader()
+        code = _of_the_system(error)
     if launched_processes() > 1:
         leave_at_once(code)
     sys.exit(code)
+
+
+def _no_reader() -> None:
+    """Nobody reads what is printed, or nobody can: it goes nowhere, also at the interpreter's end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _of_the_system(error: OSError) -> int:
+    """A path that cannot be used, or a full disk, is the user's to mend: one line and 2. What else it is, is raised."""
+    if error.errno is None or error.errno not in MENDED_BY_USERS:
+        raise error
+    where = f"{error.filename}: " if error.filename else ""
+    print(f"ulorl: {where}{error.strerror}; what was finished before is kept", file=sys.stderr)
+    return 2
 
 
 def main() -> None:

@@ -96,7 +96,11 @@ def evaluate(
     if junit is not None and baseline is None:
         raise UserError("eval: --junit has no effect without --baseline DIR")
     given = [*(overrides or []), *_gate(min_effect, these_problems)]
+    if responses is not None and baseline is not None and output is None:
+        raise UserError("eval: to compare responses with a baseline, keep them with -o DIR")
+    _check_places(baseline, junit)
     if responses is not None or rescore:
+        name = sampling.pop("--bench") if responses is not None else ""
         refuse_used("where nothing is sampled", sampling)
         if dry_run:
             from ulorl.recipe_file import load_recipe
@@ -104,7 +108,7 @@ def evaluate(
             return print_recipe(load_recipe(recipe, given, embedded=False), as_json)
     directory: Path | None
     if responses is not None:
-        directory, settings, estimates = _score(responses, recipe, given, pass_k, output, baseline, force)
+        directory, settings, estimates = _score(responses, recipe, given, pass_k, output, force, str(name))
     elif rescore:
         directory, settings = _rescore(Path(model), recipe, given, pass_k, output)
         estimates = None
@@ -150,6 +154,7 @@ def compare(
 
     given = _gate(min_effect, these_problems)
     given += [] if significance is None else [f"evaluate.significance={float(significance)}"]
+    _check_places(None, junit)
     comparison = _compared(before, after, load_recipe(None, given, embedded=False).evaluate)
     if as_json:
         print_json(comparison)
@@ -187,13 +192,13 @@ def resolved_recipe(model: str, recipe: Path | None, given: list[str], bench: st
     from ulorl.evaluate.benchmarks import parse_benchmarks
     from ulorl.evaluate.target import check_model, find_target, positions_of
     from ulorl.pipeline import run_directory
-    from ulorl.recipe_file import load_recipe
+    from ulorl.recipe_file import QUICKSTART_RECIPE, load_recipe
 
     target = find_target(model)
-    recipe = recipe or target.recipe
+    recipe = recipe or target.recipe or (QUICKSTART_RECIPE if target.model == QUICKSTART else None)
     path = [f"model.path={json.dumps(target.model)}"]
     automatic = list[str]()
-    if recipe is None and target.model != QUICKSTART:
+    if recipe is None:
         served = any(one.startswith("engine.kind") and "server" in one for one in given)
         directory = resolve_model(target.model, weights=not served)
         config = check_model(directory, weights=not served)
@@ -246,16 +251,14 @@ def _score(
     given: list[str],
     pass_k: int,
     output: Path | None,
-    baseline: Path | None,
     force: bool,
+    name: str,
 ) -> tuple[Path | None, Any, dict[str, Any]]:
     from ulorl.evaluate.responses import score_responses
     from ulorl.recipe_file import load_recipe
 
-    if baseline is not None and output is None:
-        raise UserError("eval: to compare responses with a baseline, keep them with -o DIR")
     settings = load_recipe(recipe, given, embedded=False)
-    return output, settings, score_responses(responses, settings, pass_k, output, force)
+    return output, settings, score_responses(responses, settings, pass_k, output, force, name)
 
 
 def _rescore(
@@ -270,6 +273,17 @@ def _rescore(
     given += _samples(pass_k)[1:] if pass_k else []
     settings = load_recipe(recipe or kept, given, embedded=False)
     return rescore(directory, settings, output or directory), settings
+
+
+def _check_places(baseline: Path | None, junit: Path | None) -> None:
+    """What is needed after the sampling, before it."""
+    if baseline is not None:
+        from ulorl.evaluate.finished import read_estimates
+
+        read_estimates(baseline)
+    if junit is not None and (junit.is_dir() or not junit.absolute().parent.is_dir()):
+        what = "is a directory; give a file" if junit.is_dir() else "its directory is not there; make it first"
+        raise UserError(f"--junit {junit}: {what}")
 
 
 def _compared(before: Path, after: Path, settings: Any) -> dict[str, Any]:

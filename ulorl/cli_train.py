@@ -68,6 +68,8 @@ def _curated(resolved: Recipe, problems: Path | None) -> Path:
     from ulorl.pipeline import run_directory
 
     curated = problems or run_directory(resolved) / "curate"
+    if curated.name == "problems.parquet" and curated.is_file():
+        raise UserError(f"train: --problems {curated}: give its directory, {curated.parent}")
     if not (curated / "problems.parquet").is_file():
         raise UserError(f"train: {curated} holds no problems.parquet; run `ulorl curate INPUT -o {curated}` first")
     return curated

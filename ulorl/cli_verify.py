@@ -57,6 +57,9 @@ def score(
     if (file is None) == (reference is None) or (reference is None) != (answer is None):
         raise UserError("verify: give a FILE, or --ref and --answer")
     if reference is not None and answer is not None:
+        for option, used in {"-o": output is not None, "--disagreements": disagreements}.items():
+            if used:
+                raise UserError(f"verify: {option} has no effect with --ref and --answer")
         from ulorl.verify.scoring.explanation import explain
 
         steps = explain(reference, answer, config)

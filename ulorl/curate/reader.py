@@ -153,7 +153,7 @@ def open_reader(
         verifier = stack.enter_context(Verifier(recipe.verify))
 
         def open_model() -> tuple[Engine, Prompter]:
-            model_dir = resolve_model(settings.path)
+            model_dir = resolve_model(settings.path, setting="curate.reader.path")
             prompter = Prompter(ModelRecipe(path=settings.path, chat=settings.chat), model_dir)
             if start_model is not None and settings.path == recipe.model.path:
                 return start_model()[0], prompter
@@ -171,7 +171,7 @@ def reader_identity(recipe: Recipe) -> dict[str, Any]:
     from ulorl.fingerprint import fingerprint_of
 
     return {
-        "model": fingerprint_of(resolve_model(recipe.curate.reader.path)),
+        "model": fingerprint_of(resolve_model(recipe.curate.reader.path, setting="curate.reader.path")),
         "chat": recipe.curate.reader.chat,
         "verify": recipe.verify.model_dump(mode="json"),
     }

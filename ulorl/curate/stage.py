@@ -48,6 +48,8 @@ def curate(
     where no step needs one. ``progress`` receives (step, rows done, rows in all). Returns the path.
     UserError: unreadable input, no model for difficulty, or no row left (saying which step took them).
     """
+    if not recipe.data.inputs:
+        raise UserError("data.inputs: names nothing; give at least one file, directory, hub:NAME or quickstart:N")
     work = artifact.begin(
         output,
         stage="curate",

@@ -8,12 +8,14 @@ one, however this one ends.
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -59,7 +61,8 @@ def _in_processes(
     waiting: deque[Future[Result]] = deque()
     try:
         for batch in batches:
-            waiting.append(pool.submit(_call, batch))
+            with _interrupts_waiting():
+                waiting.append(pool.submit(_call, batch))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -71,6 +74,17 @@ def _in_processes(
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_waiting() -> Iterator[None]:
+    """An interrupt comes to this process afterwards, and never to one that is started meanwhile, which would print its
+    own traceback; it ends with this one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(make: Callable[[], Callable[[Any], Any]], parent: int) -> None:

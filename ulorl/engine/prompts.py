@@ -17,31 +17,31 @@ from ulorl.recipe import ModelRecipe
 QUICKSTART = "quickstart"
 
 
-def resolve_model(path: str, weights: bool = True) -> Path:
+def resolve_model(path: str, weights: bool = True, setting: str = "model.path") -> Path:
     """Directory of the model: "quickstart", a local directory, or a hub name (downloaded to the hub's cache; for a
-    served model without its ``weights``).
+    served model without its ``weights``). ``setting`` is what a message says is wrong.
 
     Raises UserError when it is none of these.
     """
     directory = _quickstart_directory() if path == QUICKSTART else Path(path).expanduser()
     if directory.is_dir():
         if not (directory / "config.json").is_file():
-            raise UserError(f"model.path: {directory} has no config.json, it is not a Hugging Face model directory")
+            raise UserError(f"{setting}: {directory} has no config.json, it is not a Hugging Face model directory")
         return directory
     if path == QUICKSTART:
-        raise UserError(f"model.path: the quickstart model is not at {directory}; install the package again")
-    return _download(path, weights)
+        raise UserError(f"{setting}: the quickstart model is not at {directory}; install the package again")
+    return _download(path, weights, setting)
 
 
 def _quickstart_directory() -> Path:
     return Path(__file__).resolve().parents[1] / "quickstart" / "model"
 
 
-def _download(name: str, weights: bool) -> Path:
+def _download(name: str, weights: bool, setting: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
-    looked = f"model.path: {name!r} is no directory here"
+    looked = f"{setting}: {name!r} is no directory here"
     try:
         patterns = ["*.json", "*.jinja", "*.model", "*.txt", *(["*.safetensors"] if weights else [])]
         return Path(snapshot_download(name, allow_patterns=patterns))

@@ -45,6 +45,7 @@ class MeasuredProblems:
     changes a problem's value at most. ``tasks``: the task of each."""
 
     ids: tuple[str, ...]
+    references: tuple[str, ...]
     tasks: tuple[str, ...]
     values: dict[str, FloatArray]
     variances: dict[str, FloatArray]
@@ -110,7 +111,10 @@ def measure(scores: pa.Table, ks: Sequence[int]) -> MeasuredProblems:
     fewest = float(samples.min())
     steps = {f"{kind}@{k}": k / fewest for kind in ("pass", "maj") for k in ks} | {"avg": 1 / fewest}
     ids = tuple(one.problem_id for one in counts)
-    return MeasuredProblems(ids, tuple(tasks_of(scores)), values, variances, cautious_variance(counts), steps)
+    references = tuple(scores["reference"].to_pylist())
+    return MeasuredProblems(
+        ids, references, tuple(tasks_of(scores)), values, variances, cautious_variance(counts), steps
+    )
 
 
 def _require_same_problems(name: str, before: MeasuredProblems, after: MeasuredProblems) -> None:
@@ -120,6 +124,12 @@ def _require_same_problems(name: str, before: MeasuredProblems, after: MeasuredP
             f"{name}: the two evaluations hold different problems ({len(only_before)} only before, "
             f"{len(only_after)} only after, such as {min(only_before | only_after)}); evaluate both alike"
         )
+    for identity, was, now in zip(before.ids, before.references, after.references, strict=True):
+        if was != now:
+            raise UserError(
+                f"{name}: problem {identity} has the reference {was[:60]!r} before and {now[:60]!r} after; mend one, "
+                "and score its samples again (`ulorl eval DIR --rescore`) or sample them"
+            )
 
 
 def _compared(before: MeasuredProblems, after: MeasuredProblems) -> dict[str, Any]:

@@ -6,7 +6,6 @@ written is a UserError, and what was finished before stays.
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ulorl.errors import UserError
+from ulorl.errors import MENDED_BY_USERS, UserError
 from ulorl.evaluate.scores import SCORES_FILE
 from ulorl.evaluate.statistics import LEVEL
 from ulorl.files import write_json, write_table
@@ -23,7 +22,6 @@ from ulorl.recipe import Recipe
 
 ESTIMATES_FILE = "estimates.json"
 SAMPLES = "samples"
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG}
 
 
 def write_results(
@@ -81,10 +79,9 @@ def full_disk_told(output: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK:
+        if error.errno not in MENDED_BY_USERS:
             raise
         what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         raise UserError(
-            f"{output}: {what}; what was finished before is kept, and the same command goes on from it when the disk "
-            "takes it"
+            f"{output}: {what}; what was finished before is kept, and the same command goes on from it"
         ) from error

@@ -52,7 +52,8 @@ def read_responses(path: Path) -> tuple[list[Response], int]:
     where no row has a reference.
     """
     if not path.is_file():
-        raise UserError(f"--responses {path}: no such file")
+        why = "is a directory; give a file" if path.is_dir() else "no such file"
+        raise UserError(f"--responses {path}: {why}")
     found: list[Response] = []
     references: dict[str, tuple[str, int]] = {}
     unscored = 0

@@ -68,6 +68,8 @@ def evaluate(
         "prompt": recipe.model.model_dump(mode="json", include={"chat", "dtype", "prompt", "system"}),
         "verify": recipe.verify.model_dump(mode="json"),
     }
+    if not recipe.evaluate.benchmarks:
+        raise UserError("evaluate.benchmarks: names nothing; give at least one (--bench, or [evaluate] in the recipe)")
     benchmarks = located(recipe.evaluate)
     chosen = recipe.evaluate.model_copy(update={"benchmarks": benchmarks})
     sources: list[str | Path] = [benchmark.source for benchmark in benchmarks]

@@ -86,7 +86,10 @@ class GenerativeTier:
         judge = config.judge
         assert judge.model, "no judge in this recipe: do not make its tier"
         cache = ScoreCache(Path(judge.cache).expanduser() if judge.cache else default_cache())
-        return cls(Judge(resolve_model(judge.model), judge, cache, open_judge_engine(judge)), judge)
+        return cls(
+            Judge(resolve_model(judge.model, setting="verify.judge.model"), judge, cache, open_judge_engine(judge)),
+            judge,
+        )
 
     def decide(self, pairs: Sequence[Pair]) -> list[Outcome]:
         """One outcome a pair that nothing has decided."""

@@ -49,7 +49,7 @@ def train_judge(
     settings: JudgeTraining, output: Path, *, force: bool = False, say: Callable[[str], None] = print
 ) -> Path:
     """Makes the judge in ``output`` and returns that. Raises UserError for settings and inputs that do not fit."""
-    base = resolve_model(settings.model)
+    base = resolve_model(settings.model, setting="MODEL")
     config = settings.model_dump(mode="json", exclude={"threads", "checkpoint_every", "model", "inputs", "evaluate"})
     inputs: list[str | Path] = [base, *settings.inputs, *settings.evaluate]
     work = artifact.begin(output, stage="judge", config=config, inputs=inputs, seed=settings.seed, force=force)

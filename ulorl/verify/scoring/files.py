@@ -71,6 +71,8 @@ def verify_file(
     Writes all of them to ``output`` if given, as JSON lines or Parquet by its name. Raises `UserError` for
     unreadable rows.
     """
+    if output is not None and output.resolve() == Path(path).resolve():
+        raise UserError(f"{output}: is the file that is read; name another with -o")
     rates = Rates()
     kept: list[dict[str, Any]] = []
     with ExitStack() as stack:

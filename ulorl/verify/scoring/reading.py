@@ -42,7 +42,7 @@ class LabelledItem:
 def read_items(path: Path) -> Iterator[LabelledItem]:
     """The rows of a JSON lines, JSON, CSV or Parquet file, gzipped or not."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: is a directory; give a file" if path.is_dir() else f"{path}: no such file")
     empty = True
     for row in read_file(path):
         if isinstance(row, BadRow):
