@@ -94,8 +94,7 @@ class Verifier:
 
     def read_reference(self, reference: str) -> tuple[Answer, str | None]:
         """The parsed reference, and what makes it unusable, if anything does."""
-        solution = reference.rpartition("####")[2].strip()  # GSM8K references are whole solutions
-        answer = read_answer(", ".join(given(solution).answers))
+        answer = reference_answer(reference)
         return answer, _malformed(answer)
 
     def extraction(self, item: Item, *, parts: bool = False) -> Extraction:
@@ -126,6 +125,12 @@ class Verifier:
 
     def _policy_of(self, item: Item) -> Policy:
         return self._policy if item.policy is None else policy_of(self._config, item.policy)
+
+
+def reference_answer(reference: str) -> Answer:
+    """The parsed answer that a reference states; never raises."""
+    solution = reference.rpartition("####")[2].strip()  # GSM8K references are whole solutions
+    return read_answer(", ".join(given(solution).answers))
 
 
 def _tiers_of(config: VerifyRecipe) -> list[BatchTier]:

@@ -4,7 +4,8 @@ A row has ``choices``: a list of texts, an object of letters and texts, or one w
 The ``answer`` is a letter of these, or the text of an option; ``answer_index`` counts from 0 and goes before it.
 
 Invariants: the order follows from the problem's id, and the right option with it; options that speak of others
-("all of the above") keep the order of the row.
+("all of the above") keep the order of the row; the case of letters counts only between options that nothing else tells
+apart ("Aa", "aa").
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from ulorl.seeds import derive_seed
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPEAKS_OF_OTHERS = re.compile(
-    r"(?i:\b(?:all|none|both|any|neither|two|each|either|some) (?:of )?(?:the |these |those )*(?:above|below|options?|"
-    r"choices|answers|others?|these|following|previous)\b)|\b(?i:both|only|either|neither)? ?\(?[A-E]\)? "
-    r"(?:and|or|nor|&) \(?[A-E]\b"
+    r"\b(?:all|none|both|any|neither|two|each|either|some) (?:of )?(?:the |these |those )*(?:above|below|options?|"
+    r"choices|answers|others?|these|following|previous)\b",
+    re.IGNORECASE,
 )
 _LETTER = re.compile(
     r"(?:(?:the )?(?:correct |right )?(?:option|choice|answer)(?: is)?:?\s?)?\(?\[?\$?(?P<letter>[A-Za-z])\$?\]?(?:"
@@ -67,9 +68,24 @@ def _shuffled(identity: str, given: str, answer: str, index: str) -> Choices:
     labels, texts = _read(json.loads(given))
     right = _right(labels, texts, answer, json.loads(index))
     order = list(range(len(texts)))
-    if not any(_SPEAKS_OF_OTHERS.search(text) for text in texts):
+    if not _any_speaks_of_others(labels, texts):
         random.Random(derive_seed(0, "stem", identity)).shuffle(order)
     return Choices(tuple(texts[place] for place in order), order.index(right))
+
+
+def _any_speaks_of_others(labels: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether an option names others, by words or by two labels or letters ("both a and b"), in any case.
+
+    Options that only look like it ("vitamins A and C") keep the order of the row too, which does no harm.
+    """
+    own = [label for label in (label.strip("(). ") for label in labels) if re.fullmatch(r"\w{1,8}", label)]
+    name = rf"(?<!\w)\(?(?:{'|'.join(dict.fromkeys([*own, *LETTERS[: len(labels)]]))})\)?(?!\w)"
+    several = re.compile(
+        rf"{name},? ?(?:and|or|nor|and/or|&|\+) ?{name}|^(?:{name}, ?)+{name}$"
+        rf"|\b(?:option|choice|answer)s? {name}",
+        re.IGNORECASE,
+    )
+    return any(_SPEAKS_OF_OTHERS.search(text) or several.search(text) for text in texts)
 
 
 def _read(given: Any) -> tuple[list[str], list[str]]:
@@ -77,10 +93,11 @@ def _read(given: Any) -> tuple[list[str], list[str]]:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RowError(f"the column choices is no JSON list or object ({error})") from error
     if isinstance(given, dict) and isinstance(given.get("text"), list):
-        labels, texts = given.get("label") or list(LETTERS[: len(given["text"])]), given["text"]
+        texts, labels = given["text"], given.get("label")
+        labels = list(LETTERS[: len(texts)]) if labels is None or labels == [] else labels
     elif isinstance(given, dict):
         filled = {key: value for key, value in given.items() if value is not None}  # Parquet fills what a row lacks
         labels, texts = list(filled), list(filled.values())
@@ -88,12 +105,22 @@ def _read(given: Any) -> tuple[list[str], list[str]]:
         labels, texts = list(LETTERS[: len(given)]), given
     else:
         raise RowError(f"the column choices is a {type(given).__name__}; give a list of texts, or letters and texts")
+    labels, texts = _texts(labels, "label"), _texts(texts, "option")
     if not 2 <= len(texts) <= len(LETTERS) or len(labels) != len(texts):
         raise RowError(f"the column choices has {len(texts)} options and {len(labels)} letters; give 2 to 26 of each")
-    cleaned = [str(text).strip() for text in texts]
-    if not all(cleaned) or len({_plain(text) for text in cleaned}) < len(cleaned):
+    if not all(texts) or len({_plain(text) for text in texts}) < len(texts):
         raise RowError("an option is empty, or there twice")
-    return [str(label).strip() for label in labels], cleaned
+    return labels, texts
+
+
+def _texts(given: Any, what: str) -> list[str]:
+    """A list of texts or numbers, as texts."""
+    if not isinstance(given, list):
+        raise RowError(f"the column choices has the {what}s {given!r:.60}; give a list of texts")
+    wrong = [one for one in given if not isinstance(one, str | int | float)]
+    if wrong:
+        raise RowError(f"the column choices has {wrong[0]!r:.60} as {what}; give texts")
+    return [str(one).strip() for one in given]
 
 
 def _right(labels: Sequence[str], texts: Sequence[str], answer: str, index: Any) -> int:
@@ -122,13 +149,23 @@ def letter_and_rest(answer: str, options: int) -> tuple[int | None, str]:
     return (number, (found["rest"] or "").strip()) if number < options else (None, text)
 
 
+def is_choice(response: str, options: Sequence[str]) -> bool:
+    """Whether a whole response is a letter, an option's text, or a letter with its option's text, and no more."""
+    number, rest = letter_and_rest(response, len(options))
+    if number is None:
+        return len(matching(response, options)) == 1
+    return not rest or matching(rest, options) == [number]
+
+
 def matching(text: str, options: Sequence[str]) -> list[int]:
-    """Numbers of the options that are ``text``, but for case, white space and wrapping."""
-    return [place for place, option in enumerate(options) if _plain(option) == _plain(text)]
+    """Numbers of the options that are ``text``, but for white space, wrapping, and case where that tells none apart."""
+    plain = _plain(text)
+    found = [place for place, option in enumerate(options) if _plain(option).casefold() == plain.casefold()]
+    return found if len(found) < 2 else [place for place in found if _plain(options[place]) == plain]
 
 
 def _plain(text: str) -> str:
-    return " ".join(_unwrapped(text.strip()).strip("$ .").casefold().split())
+    return " ".join(_unwrapped(text.strip()).strip("$ .").split())
 
 
 def _unwrapped(text: str) -> str:

@@ -1,15 +1,15 @@
 """Task ``stem``: multiple choice with shuffled options, and short answers with units and tolerances.
 
 A row with the column ``choices`` is multiple choice (`ulorl.verify.tasks.choices`); any other is a short answer, whose
-reference may be followed by its tolerance, as in "9.81 ± 0.02 m/s^2" or "9.81 m/s^2 ± 2%". The columns ``unit``,
-``tolerance`` (a number in the reference's unit, or a percentage) and ``policy`` (settings of [verify]) say so apart.
+reference may be followed by its tolerance, as in "9.81 ± 0.02 m/s^2" or "9.81 m/s^2 ± 2%"
+(`ulorl.verify.tasks.quantities`). The columns ``unit``, ``tolerance`` (a number in the reference's unit, or a
+percentage) and ``policy`` (settings of [verify]) say so apart.
 
 Invariant: what decides about values is the verifier; the order of options follows from the problem's id.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,18 +21,15 @@ from ulorl.errors import UserError
 from ulorl.problem import Problem
 from ulorl.recipe import VerifyRecipe
 from ulorl.verify.policy import policy_of
+from ulorl.verify.tasks.answers import visible
 from ulorl.verify.tasks.base import NO_ANSWER, Attempt, Reward, Task
-from ulorl.verify.tasks.choices import RowError, choices_of, letter_and_rest, matching
+from ulorl.verify.tasks.choices import RowError, choices_of, is_choice, letter_and_rest, matching
+from ulorl.verify.tasks.quantities import measured, tolerance_of, with_unit
 from ulorl.verify.verdict import Item, Verdict
 from ulorl.verify.verifier import Verifier
 
-_NUMBER = r"\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
-_TOLERANCE = re.compile(rf"\(?\s?(?:±|\\pm|\+/-|\+-)\s?(?P<number>{_NUMBER})\s?(?P<percent>\\?%)?\s?\)?")
-_VALUE = re.compile(rf"[-+]?{_NUMBER}(?:\s?(?:\\times|\\cdot|x|×|\*)\s?10\^\{{?(?P<exponent>[-+]?\d{{1,3}})\}}?)?")
 _SLACK = Fraction(1, 10**9)
 """Added to a tolerance, so that the bound itself is within it however floats round."""
-LARGEST = Fraction(1, 10)
-"""Relative tolerances are below this (`verify.relative_tolerance`)."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +82,15 @@ class StemTask(Task):
         self._verifier.close()
 
     def _choice(self, attempt: Attempt) -> Reward:
-        """By letter, or by the value of an option; a letter with another option's text is wrong."""
+        """By letter, or by the value of an option; a letter with another option's text is wrong.
+
+        A response that is no more than a letter or an option's text need not say that it is the answer.
+        """
         choices = choices_of(attempt.problem)
         assert choices is not None
-        answers = self._verifier.extraction(Item("", attempt.response)).answers
+        whole = visible(attempt.response)
+        bare = is_choice(whole, choices.options)
+        answers = (whole,) if bare else self._verifier.extraction(Item("", attempt.response)).answers
         if not answers:
             return Reward(0.0, NO_ANSWER)
         chosen = {answer: self._meant(answer, choices.options) for answer in answers}
@@ -117,53 +119,25 @@ class StemTask(Task):
 
 def short_answer(problem: Problem) -> Short:
     """The reference and policy of a row. RowError says what is wrong with it."""
-    reference, unit, extra = problem.answer.strip(), problem.extra.get("unit"), problem.extra
+    reference, extra = problem.answer.strip().replace("+/-", "±"), problem.extra
     if not reference:
         raise RowError("no reference: the column answer is empty")
     policy = extra.get("policy") or {}
     if not isinstance(policy, dict):
         raise RowError("the column policy is no object of settings of [verify]")
     policy = {name: value for name, value in policy.items() if value is not None}
-    tolerance = None
+    found, share = measured(reference), None
+    if found is not None:
+        reference, share = found.reference, found.share
+    reference = with_unit(reference, extra.get("unit"))
     given = extra.get("tolerance")
     if given is not None and given != "":
-        tolerance = _TOLERANCE.fullmatch(f"±{given}")
-        if tolerance is None:
-            raise RowError(f"the column tolerance is {given!r}, neither a number nor a percentage")
-    found = _TOLERANCE.search(reference)
-    if tolerance is None and found is not None and _VALUE.search(reference[: found.start()]) is not None:
-        share = _share(found, reference)
-        if share is not None and share < LARGEST:
-            tolerance, reference = found, _without(reference, found)
-    if isinstance(unit, str) and unit.strip() and unit.strip() not in reference:
-        reference = f"{reference} {unit.strip()}"
-    if tolerance is None:
+        if found is not None:
+            raise RowError("a tolerance stands both in the reference and in the column tolerance; give one")
+        share = tolerance_of(given, reference)
+    if share is None:
         return Short(reference, policy)
-    share = _share(tolerance, reference)
-    if share is None or share >= LARGEST:
-        raise RowError(f"the tolerance {tolerance[0].strip()!r} is no share below {float(LARGEST):g} of the reference")
     return Short(reference, {"relative_tolerance": float(share + _SLACK)} | policy)
-
-
-def _share(tolerance: re.Match[str], reference: str) -> Fraction | None:
-    """A tolerance relative to the value at the head of ``reference``; None where that is no number, or 0."""
-    size = Fraction(tolerance["number"])
-    if tolerance["percent"]:
-        return size / 100
-    value = _VALUE.search(reference)
-    if value is None:
-        return None
-    number = Fraction(re.match(rf"[-+]?{_NUMBER}", value[0])[0])  # type: ignore[index]
-    number *= Fraction(10) ** int(value["exponent"] or 0)
-    return abs(size / number) if number else None
-
-
-def _without(reference: str, tolerance: re.Match[str]) -> str:
-    """The reference without its tolerance, and without brackets that only held the two together."""
-    kept = f"{reference[: tolerance.start()].rstrip()} {reference[tolerance.end() :].lstrip()}".strip()
-    if kept.startswith("(") and ")" not in kept:
-        kept = kept[1:].strip()
-    return kept
 
 
 def _short_reward(verdict: Verdict) -> Reward:
