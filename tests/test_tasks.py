@@ -5,8 +5,10 @@ from __future__ import annotations
 import pickle
 import re
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from ulorl.report.metrics import METRICS
 from ulorl.train.rewards import Rewards, is_error
 from ulorl.verify import Item, Verdict
 from ulorl.verify.tasks import registry
+from ulorl.verify.tasks.answers import stated
 from ulorl.verify.tasks.base import NO_ANSWER, Reward, Task
 from ulorl.verify.tasks.scorer import Scorer
 
@@ -130,6 +133,47 @@ def test_prompts_are_the_tasks_and_ids_stay(odd):
     assert plain is MATH
     assert (shouted.id, shouted.problem) == ("x", "Do!")
     assert set(choice.problem.split("\n")) == {"Which?", "", "A. Mars", "B. Jupiter"} or "A. Jupiter" in choice.problem
+
+
+BOARD = "_ Q\nQ _"
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        (f"<answer>\n{BOARD}\n</answer>", BOARD),
+        (f"<answer>\n```\n{BOARD}\n```\n</answer>", BOARD),
+        (f"<answer>```text\n{BOARD}\n```</answer>", BOARD),
+        (f"<answer>~~~\n{BOARD}\n~~~</answer>", BOARD),
+        ("<answer>\n  ```\n  _ Q\n  Q _\n  ```\n</answer>", BOARD),
+        ("<answer>```\na\n```\nor\n```\nb\n```</answer>", "```\na\n```\nor\n```\nb\n```"),
+        ("<answer>```\n\n```</answer>", None),
+        ("<answer>**No**</answer>", "No"),
+        ("<answer>**2*3**</answer>", "2*3"),
+        ("<answer>2**3</answer>", "2**3"),
+        ("<answer>**5** or **6**</answer>", "**5** or **6**"),
+        ("<answer>**\n*.\n**</answer>", "**\n*.\n**"),
+        ("<answer>****</answer>", "****"),
+    ],
+)
+def test_what_is_around_all_of_a_tagged_answer_is_not_part_of_it(response, answer):
+    assert stated(response) == answer
+
+
+@pytest.mark.parametrize("fragment", ["**", "``", "```\n", "\n ", "*a", "``` "])
+def test_unwrapping_a_tagged_answer_is_linear(fragment):
+    for head in ("", "**a", "```\n"):
+        begun = time.monotonic()
+        stated(f"<answer>{head}{fragment * 500_000}</answer>")
+        assert time.monotonic() - begun < 5
+
+
+def test_a_bare_answer_is_tagged_for_tasks_that_look_for_one(odd, monkeypatch):
+    monkeypatch.setattr(Odd, "reward", lambda self, what, response: Reward(1.0, response))
+    bare = replace(odd_item("1", "b"), is_answer=True)
+    assert odd.verify([bare])[0].reason == "<answer>b</answer>"
+    monkeypatch.setattr(Odd, "extracts", False)
+    assert odd.verify([bare])[0].reason == "b"
 
 
 def test_a_scorer_goes_to_other_processes_without_its_workers():

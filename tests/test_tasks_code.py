@@ -1,4 +1,4 @@
-"""Task ``code``: programs out of responses, tests out of rows, comparison of outputs, rewards."""
+"""Task ``code``: tests out of rows, comparison of outputs, rewards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ulorl.recipe_tasks import TasksRecipe
 from ulorl.rows import read_rows
 from ulorl.verify.sandbox.inside.assertions import same
 from ulorl.verify.tasks.base import NO_ANSWER, Attempt, Reward
-from ulorl.verify.tasks.code import CodeTask, program_of
+from ulorl.verify.tasks.code import CodeTask
 from ulorl.verify.tasks.code_output import difference
 from ulorl.verify.tasks.code_tests import BadTests, Call, Case, read_tests
 from ulorl.verify.tasks.scorer import Scorer
@@ -65,38 +65,6 @@ def row(**extra: Any) -> Problem:
 def judge(task: CodeTask, problem: Problem, *programs: str) -> list[Reward]:
     assert task.check(problem) is None
     return task.score([Attempt(problem, program) for program in programs])
-
-
-@pytest.mark.parametrize(
-    ("response", "program"),
-    [
-        ("```python\nprint(1)\n```", "print(1)"),
-        ("First:\n```python\nprint(1)\n```\nBetter:\n```py\nprint(2)\n```\nIt prints\n```\n2\n```", "print(2)"),
-        ("```\nprint(1)\n```\n```text\nno\n```", "print(1)"),
-        ("```bash\npip install x\n```", None),
-        ("~~~ Python\nprint('```')\n~~~", "print('```')"),
-        ("````python\n'''\n```\n'''\n````", "'''\n```\n'''"),
-        ("  ```python title=x\n  if 1:\n    pass\n  ```", "  if 1:\n    pass"),
-        ("```python\nprint(1)", None),
-        ("```python\nprint(1)\n```\n```python\nprint(2", "print(1)"),
-        ("<think>```python\nprint(1)\n```</think>print(2)", "print(2)"),
-        ("<think>```python\nprint(1)\n```", None),
-        ("print(3)\n", "print(3)\n"),
-        ("```python\n\n```", None),
-        ("", None),
-    ],
-)
-def test_the_program_of_a_response(response: str, program: str | None) -> None:
-    found = program_of(response)
-    assert (found.strip("\n") if found else found) == (program.strip("\n") if program else program)
-
-
-def test_finding_the_program_is_linear() -> None:
-    for fragment in ("```", "```python\n", "~~~\n```\n", "<think>", "`" * 1000 + "\n", "a\n"):
-        text = fragment * (4_000_000 // len(fragment))
-        start = time.monotonic()
-        program_of(text)
-        assert time.monotonic() - start < 10, fragment
 
 
 @pytest.mark.parametrize(
@@ -441,6 +409,19 @@ def test_equal_programs_run_once_and_threads_share(share: CodeTask, monkeypatch:
     for thread in threads:
         thread.join()
     assert results == {3: [0.0] * 5, 4: [1.0] * 5}
+
+
+def test_rows_of_one_text_are_judged_each_by_its_own_tests(share: CodeTask) -> None:
+    one, other = (Problem("same", "", "", task="code", extra={"tests": [{"input": "", "output": n}]}) for n in "12")
+    rewards = share.score([Attempt(problem, "print(1)") for problem in (one, other, one)])
+    assert [reward.value for reward in rewards] == [1.0, 0.0, 1.0]
+
+
+def test_an_own_answer_may_hold_marks_as_text(share: CodeTask) -> None:
+    problem = row(tests=[{"input": "a\n", "output": "<s>a</s>"}])
+    program = "print('<s>' + input() + '</s>')"
+    assert share.check(replace(problem, answer=program)) is None
+    assert judge(share, problem, program, f"```python\n{program}\n```</s>")[1].value == 1
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:

@@ -145,6 +145,12 @@ def test_the_loose_reading_forgives_a_first_line_a_last_line_and_asterisks():
         (row(("length_constraints:number_words", {"num_words": 3})), "the setting relation is missing"),
         (row(("length_constraints:number_words", {"num_words": 3, "relation": "about"})), "'at least' or 'less than'"),
         (row(("length_constraints:number_words", {"num_words": -1, **LEAST})), "a whole number"),
+        (row(("length_constraints:number_words", {"num_words": float("inf"), **LEAST})), "give a whole number"),
+        (row(("length_constraints:number_words", {"num_words": float("nan"), **LEAST})), "give a whole number"),
+        (row(("length_constraints:number_words", {"num_words": 1.5, **LEAST})), "give a whole number"),
+        (row((["a"], {})), "instruction_id_list holds ['a'], not the name of a constraint; there are keywords:"),
+        (row(({"a": 1}, {})), "not the name of a constraint"),
+        (row((None, {})), "not the name of a constraint"),
         (row(("keywords:existence", {"keywords": []})), "a list of texts"),
         (row(("language:response_language", {"language": "xx"})), "the code of a language"),
         (row(("punctuation:no_comma", {}), kwargs="[{"), "kwargs is no JSON list"),
@@ -166,6 +172,29 @@ def test_sentences_end_at_punctuation_but_not_after_abbreviations():
     latin = "Mr. Smith, e.g. a man, paid $3.50. He left! Did he? 1. First point\nof it. \u201cYes.\u201d No."
     text = f"{latin} \u4f60\u597d\u3002\u518d\u89c1\u3002"
     assert len(sentences(text)) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("So do I. Then go.", 2),
+        ("It is plan b. Then go.", 2),
+        ("He ate etc. Then left.", 2),
+        ("He ate apples, etc. and left.", 1),
+        ("J. R. R. Tolkien wrote it.", 1),
+        ("I. M. Pei built it.", 1),
+        ("The U.S. Army left. It is big.", 2),
+        ("The U.S. is big.", 1),
+        ("The F.B.I. Agents left.", 1),
+        ("MR. Smith met DR. Who, E.G. him.", 1),
+        ("At 5 p.m. he left.", 1),
+        ("He left at 5 p.m. Then she came.", 2),
+        ("It is on p. 5, or pp. 6 and 7.", 1),
+        ("Vitamin C. then more", 2),
+    ],
+)
+def test_initials_and_abbreviations_that_end_sentences(text, count):
+    assert len(sentences(text)) == count
 
 
 @pytest.mark.parametrize("character", ["[", "*", "<", "a.", "\n", "* ", '"', "p.s", " ", "***", "([", "A "])

@@ -65,6 +65,22 @@ def test_the_own_answer_of_each_scores_one(task, rows):
     assert {rows[name]["answer"] for name in NO_ANSWER} == {""}
 
 
+def test_a_fence_or_bold_around_an_answer_costs_nothing(task, rows):
+    queens, liars = rows["n_queens"], rows["knights_knaves"]
+    assert scores(task, queens, f"\n```\n{queens['answer']}\n```\n") == [1.0]
+    assert scores(task, liars, f"**{liars['answer']}**") == [1.0]
+    assert scores(task, rows["chain_sum"], f"**{rows['chain_sum']['answer']}**") == [1.0]
+
+
+def test_what_is_lenient_in_a_scorer_is_as_the_documentation_says(task, rows):
+    liars = rows["knights_knaves"]
+    assert scores(task, liars, f"{liars['answer']} Or so it seems to me.") == [1.0]
+    (row,) = make([Puzzles("fraction_simplification", 1)], seed=3)
+    number, _, by = row["answer"].strip("$").partition("/")
+    found = row["answer"] if "frac" in row["answer"] else f"\\frac{{{number}}}{{{by}}}"
+    assert scores(task, row, f"{found.strip('$')} or $\\frac{{1}}{{2}}$") == [1.0]
+
+
 def test_parts_of_a_reward_are_the_data_sets_own(task, rows):
     row = rows["spell_backward"]
     word = row["answer"]
@@ -153,6 +169,15 @@ def test_broken_rows_say_what_is_wrong(task, rows):
     assert "do you mean chain_sum" in task.check(problem(row, metadata={"source_dataset": "chain_sums"}))
     assert "composite is not offered" in task.check(problem(row, metadata={"source_dataset": "composite"}))
     assert "has no setting 'mx'" in task.check(problem(row, settings={"mx": 1}))
+    hostile = {**json.loads(row["metadata"]), "a": {"__pairs__": [[1]]}}
+    assert "metadata is not as `ulorl tasks make` writes it" in task.check(problem(row, metadata=hostile))
+    assert "metadata is a tuple" in task.check(problem(row, metadata={"__tuple__": []}, dataset="chain_sum"))
+    spelt = rows["spell_backward"]
+    assert "No such file" in task.check(problem(spelt, settings={"data_file": "nope.txt"}))
+    for path in ("../words3to10.txt", "/etc/passwd", "..", "", 3, ["a"]):
+        assert "no path" in task.check(problem(spelt, settings={"data_file": path}))
+    (reward,) = task.score([Attempt(problem(spelt, settings={"data_file": "nope.txt"}), "<answer>a</answer>")])
+    assert reward.error and "No such file" in reward.reason
     wrong = Problem("p", "t", "no number", task="logic", extra={"metadata": rows["number_sorting"]["metadata"]})
     assert "'no number' scores 0, not 1" in task.check(wrong)
     lost = Problem("p", "t", "", task="logic", extra={"metadata": {"source_dataset": "graph_color"}})
@@ -196,6 +221,8 @@ def test_a_data_set_that_runs_out_says_so_and_gives_what_it_has():
         ("chain_sum", {"max_term": 1}, "do you mean"),
         ("chain_sum", {"max_terms": 1}, "does not take"),
         ("composite", {}, "not offered"),
+        ("spell_backward", {"data_file": "nope.txt"}, "does not take {'data_file': 'nope.txt'}: No such file"),
+        ("spell_backward", {"data_file": "../../x"}, "give the name of a file of reasoning-gym, no path"),
     ],
 )
 def test_data_sets_and_settings_that_there_are_not(name, settings, why):
@@ -240,6 +267,11 @@ def test_the_command_writes_files_that_are_read_alike(tmp_path):
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "NAME being one of the data sets named: gcd" in refused.stderr
     assert not Path(tmp_path / "d.jsonl").exists()
+    (tmp_path / "e.jsonl").mkdir()
+    refused = called("make", "gcd", "--size", "1", "-o", str(tmp_path / "e.jsonl"))
+    assert refused.returncode == 2
+    assert refused.stderr == f"ulorl: {tmp_path / 'e.jsonl'}: cannot be written (Is a directory); name another file\n"
+    assert not list(tmp_path.glob(".*"))
 
 
 JSON = st.recursive(

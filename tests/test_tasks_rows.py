@@ -220,6 +220,42 @@ def test_ulorl_verify_judges_each_row_by_its_task(tmp_path):
         verify_file(path, RULES)
 
 
+CODE = {"task": "code", "tests": [{"input": "", "output": "1"}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "reward"),
+    [
+        ({**CHOICE, "pred": "b"}, None),
+        ({**CHOICE, "pred": "Jupiter"}, 1.0),
+        ({**CHOICE, "prediction": "Mars"}, 0.0),
+        ({**CHOICE, "response": "Jupiter", "kind": "answer"}, 1.0),
+        ({"task": "stem", "problem": "How far?", "answer": "500 cm", "pred": "5 m"}, 1.0),
+        ({"task": "stem", "problem": "How far?", "answer": "500 cm", "pred": "5 m", "kind": "response"}, 0.0),
+        ({**FOLLOW, "instruction_id_list": ["startend:quotation"], "kwargs": [{}], "pred": '"a"'}, 1.0),
+        ({**FOLLOW, "instruction_id_list": ["change_case:english_capital"], "kwargs": [{}], "pred": "ALL"}, 1.0),
+        ({**CODE, "pred": "print(1)"}, 1.0),
+        ({**CODE, "pred": "```python\nprint(1)\n```"}, 1.0),
+        ({**CODE, "pred": "print(2)"}, 0.0),
+    ],
+)
+def test_bare_answers_are_judged_as_such(tmp_path, row, reward):
+    path = tmp_path / "r.jsonl"
+    written(path, row)
+    (judged,) = verify_file(path, RULES)["rows"]
+    if reward is None:  # the letter of an option in an order that follows from the id
+        assert judged["reason"].startswith("B, ")
+    else:
+        assert judged["reward"] == reward
+
+
+def test_rows_of_one_text_are_judged_each_by_itself(tmp_path):
+    path = tmp_path / "r.jsonl"
+    rows = [{**CODE, "tests": [{"input": "", "output": out}], "response": "print(1)"} for out in ("1", "2", "1")]
+    written(path, *rows)
+    assert [row["reward"] for row in verify_file(path, RULES)["rows"]] == [1.0, 0.0, 1.0]
+
+
 def test_figures_of_tasks_that_not_every_process_has_are_combined():
     parts = [{"reward/math": mean([1.0, 0.0])}, {"reward/math": mean([1.0]), "reward/stem": mean([0.25])}]
     assert combine(parts) == {"reward/math": pytest.approx(2 / 3), "reward/stem": 0.25}

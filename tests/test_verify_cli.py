@@ -156,6 +156,11 @@ def test_a_failure_leaves_no_output(tmp_path: Path) -> None:
         verify_file(json_lines(tmp_path / "a.jsonl"), CONFIG, output=tmp_path / "out.xml")
     with pytest.raises(UserError, match="nowhere"):
         verify_file(json_lines(tmp_path / "a.jsonl"), CONFIG, output=tmp_path / "nowhere" / "out.jsonl")
+    (tmp_path / "taken.jsonl").mkdir()
+    with pytest.raises(UserError, match=r"taken\.jsonl: cannot be written \(Is a directory\)"):
+        verify_file(json_lines(tmp_path / "a.jsonl"), CONFIG, output=tmp_path / "taken.jsonl")
+    with pytest.raises(UserError, match=r"/proc/a\.jsonl: cannot be written"):
+        verify_file(json_lines(tmp_path / "a.jsonl"), CONFIG, output=Path("/proc/a.jsonl"))
 
 
 def run(*arguments: str) -> str:

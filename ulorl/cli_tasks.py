@@ -90,15 +90,15 @@ def _write(output: Path, rows: Iterator[dict[str, Any]]) -> dict[str, int]:
     """Writes the rows and counts them by data set."""
     import gzip
 
-    from ulorl.files import replacing
+    from ulorl.files import writing
 
     counts: dict[str, int] = {}
     kept: list[dict[str, Any]] = []
-    for row in rows:
-        name = row["id"].partition("/")[0]
-        counts[name] = counts.get(name, 0) + 1
-        kept.append(row)
-    with replacing(output) as temporary:
+    with writing(output) as temporary:
+        for row in rows:
+            name = row["id"].partition("/")[0]
+            counts[name] = counts.get(name, 0) + 1
+            kept.append(row)
         if output.suffix == ".parquet":
             import pyarrow as pa
             import pyarrow.parquet as pq

@@ -8,6 +8,7 @@ the same name replaces and ``remove_temporary`` sweeps up. Two processes must no
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -15,10 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ulorl.errors import UserError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TEMPORARY_SUFFIX = ".tmp~"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def fsync_dir(path: Path) -> None:
@@ -45,7 +49,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     On an exception the temporary file is removed and ``path`` keeps what it had.
     """
-    temporary = path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
+    temporary = _temporary(path)
     try:
         yield temporary
         fsync_file(temporary)
@@ -54,6 +58,27 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     fsync_dir(path.parent)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """`replacing`, for a file that a user names: UserError where it cannot be written, mostly before it is waited for.
+
+    What fails with other files meanwhile stays what it is.
+    """
+    temporary = _temporary(path)
+    try:
+        with replacing(path):
+            temporary.touch()
+            yield temporary
+    except OSError as error:
+        if error.errno in _FULL or error.filename in (str(path), str(temporary)):
+            raise UserError(f"{path}: cannot be written ({error.strerror}); name another file") from error
+        raise
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:

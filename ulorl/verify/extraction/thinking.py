@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
-_CLOSED = re.compile(
+CLOSED = re.compile(
     rf"</{_NAMES}>|<\|end_of_thought\|>|◁/think▷|\[/THINK\]|<\|channel\|>final(?: [^<]{{0,40}})?<\|message\|>"
 )
-_OPENED = re.compile(rf"<{_NAMES}>|<\|begin_of_thought\|>|◁think▷|\[THINK\]|<\|channel\|>(?:analysis|commentary)\b")
-_END_OF_TURN = re.compile(
+OPENED = re.compile(rf"<{_NAMES}>|<\|begin_of_thought\|>|◁think▷|\[THINK\]|<\|channel\|>(?:analysis|commentary)\b")
+END_OF_TURN = re.compile(
     r"<\|(?:im_end|im_start|endoftext|end_of_text|eot_id|end|return)\|>|<end_of_turn>|<｜end▁of▁sentence｜>|</s>"
 )
 
@@ -23,12 +23,12 @@ def after_thinking(response: str) -> str:
     A response that only opens a thinking part has no more than the text before it.
     """
     start = 0
-    for match in _CLOSED.finditer(response):
+    for match in CLOSED.finditer(response):
         start = match.end()
-    opened = _OPENED.search(response, start)
+    opened = OPENED.search(response, start)
     visible = response[start : opened.start() if opened else len(response)]
     begin = 0
-    for match in _END_OF_TURN.finditer(visible):
+    for match in END_OF_TURN.finditer(visible):
         if turn := visible[begin : match.start()].strip():
             return turn
         begin = match.end()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from ulorl.errors import UserError
-from ulorl.files import replacing
+from ulorl.files import writing
 from ulorl.recipe import VerifyRecipe
 from ulorl.verify.scoring.rates import Rates
 from ulorl.verify.scoring.reading import LabelledItem, read_items
@@ -119,7 +119,7 @@ def _writer(path: Path) -> Iterator[Callable[[list[JudgedRow]], object]]:
         raise UserError(f"{path}: unknown format; name it {', '.join(OUTPUTS)}")
     if not path.parent.is_dir():
         raise UserError(f"{path.parent}: no such directory; make it first")
-    with replacing(path) as temporary, ExitStack() as stack:
+    with writing(path) as temporary, ExitStack() as stack:
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +55,13 @@ def read_items(path: Path) -> Iterator[LabelledItem]:
 
 def _read(row: dict[str, Any], number: int, where: str) -> LabelledItem:
     response = _field(row, RESPONSE_FIELDS, where)
-    if row.get("task") not in (None, MATH):
-        return LabelledItem(number, _of_task(row, response, where), _label(row.get("label"), where))
-    reference = _field(row, REFERENCE_FIELDS, where)
-    problem = next((row[name] for name in PROBLEM_FIELDS if row.get(name)), None)
     kind = row.get("kind")
     bare = kind == "answer" or (kind != "response" and response in BARE_FIELDS)
+    if row.get("task") not in (None, MATH):
+        item = replace(_of_task(row, response, where), is_answer=bare)
+        return LabelledItem(number, item, _label(row.get("label"), where))
+    reference = _field(row, REFERENCE_FIELDS, where)
+    problem = next((row[name] for name in PROBLEM_FIELDS if row.get(name)), None)
     item = Item(
         _text(row[reference]),
         _text(row[response]),

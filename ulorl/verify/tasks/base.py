@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ulorl.problem import Problem
 
@@ -49,6 +49,10 @@ class Task(ABC):
     May be called from several threads at once, and is made anew in another process. Everything heavy is imported and
     started when it is first needed, not in ``__init__``.
     """
+
+    extracts: ClassVar[bool] = True
+    """Whether an answer is looked for in a response, so that a bare answer comes in an answer tag. Without, a bare
+    answer is the response."""
 
     def __init__(self, config: VerifyRecipe) -> None:
         self.config = config

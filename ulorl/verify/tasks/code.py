@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from ulorl.problem import Problem
 from ulorl.recipe import VerifyRecipe
-from ulorl.verify.tasks.answers import visible
 from ulorl.verify.tasks.base import NO_ANSWER, Attempt, Reward, Task
 from ulorl.verify.tasks.code_output import difference
 from ulorl.verify.tasks.code_tests import BadTests, Tests, read_tests
+from ulorl.verify.tasks.programs import program_of
 
 if TYPE_CHECKING:
     from ulorl.verify.sandbox.pool import Outcome, Sandbox
 
 MAX_PROGRAM = 1 << 20
 """Characters; a longer program is wrong."""
-_PYTHON = frozenset({"py", "python", "python3", "py3"})
 _ENDS = {
     "time": "no end after {wall:g} s",
     "cpu": "no end after {cpu:g} s of processor time",
@@ -37,6 +36,8 @@ _ENDS = {
 
 class CodeTask(Task):
     """See the module. The sandbox starts with the first row."""
+
+    extracts = False
 
     def __init__(self, config: VerifyRecipe) -> None:
         super().__init__(config)
@@ -61,18 +62,16 @@ class CodeTask(Task):
 
     def score(self, attempts: Sequence[Attempt]) -> list[Reward]:
         programs = [program_of(attempt.response) for attempt in attempts]
-        # A policy that has learnt something gives the same program several times.
-        work = {
-            (attempt.problem.id, program): attempt.problem
-            for attempt, program in zip(attempts, programs, strict=True)
-            if program is not None
-        }
-        with ThreadPoolExecutor(max_workers=self.sandbox.workers, thread_name_prefix="ulorl-code") as threads:
-            done = dict(zip(work, threads.map(self._judge, [key[1] for key in work], work.values()), strict=True))
-        return [
-            Reward(0.0, NO_ANSWER) if program is None else done[attempt.problem.id, program]
+        # A policy that has learnt something gives the same program several times. Ids do not tell problems apart: they
+        # follow from the text alone.
+        wanted = [
+            None if program is None else (id(attempt.problem), program)
             for attempt, program in zip(attempts, programs, strict=True)
         ]
+        work = {key: attempt.problem for attempt, key in zip(attempts, wanted, strict=True) if key is not None}
+        with ThreadPoolExecutor(max_workers=self.sandbox.workers, thread_name_prefix="ulorl-code") as threads:
+            done = dict(zip(work, threads.map(self._judge, [key[1] for key in work], work.values()), strict=True))
+        return [Reward(0.0, NO_ANSWER) if key is None else done[key] for key in wanted]
 
     def close(self) -> None:
         if self._sandbox is not None:
@@ -203,36 +202,6 @@ class _Run:
         if not why:
             return Reward(value, f"passed {total} of {total} tests", self._program)
         return Reward(value, why if self._all else f"passed {passed} of {total} tests; {why}", self._program)
-
-
-def program_of(response: str) -> str | None:
-    """The last fenced block of Python (else the last without a language) of the visible response; without any fence,
-    all of it. None where there is nothing, or only a block that does not end. Time is linear."""
-    text = visible(response)
-    labelled, plain, fenced = None, None, False
-    block: list[str] | None = None
-    language = fence = ""
-    for line in text.split("\n"):
-        mark = line.strip()
-        if block is None:
-            if mark.startswith(("```", "~~~")):
-                fence = mark[: len(mark) - len(mark.lstrip(mark[0]))]
-                language, fenced, block = mark[len(fence) :].strip().lower().partition(" ")[0], True, []
-        elif mark.startswith(fence) and not mark.strip(fence[0]):
-            if language in _PYTHON:
-                labelled = "\n".join(block)
-            elif not language:
-                plain = "\n".join(block)
-            block = None
-        else:
-            block.append(line)
-    if fenced:
-        return _or_none(labelled if labelled is not None else plain)
-    return _or_none(text)
-
-
-def _or_none(program: str | None) -> str | None:
-    return program if program and program.strip() else None
 
 
 def calls_as_assertions(tests: Tests, program: str) -> str:

@@ -26,6 +26,8 @@ class RowError(ValueError):
 class InstructionTask(Task):
     """1 where all constraints are kept, or the share of those that are (``verify.tasks.ifollow.reward``)."""
 
+    extracts = False
+
     def check(self, problem: Problem) -> str | None:
         try:
             found = instructions(problem)
@@ -64,6 +66,8 @@ def instructions(problem: Problem) -> list[tuple[str, dict[str, Any]]]:
         raise RowError(f"{len(names)} constraints and {len(settings)} kwargs; give one object for each")
     found = []
     for name, given in zip(names, settings, strict=True):
+        if not isinstance(name, str):
+            raise RowError(f"instruction_id_list holds {name!r:.40}, not the name of a constraint; {_near('')}")
         if name not in CONSTRAINTS:
             raise RowError(f"no constraint {name!r}; {_near(name)}")
         if given is not None and not isinstance(given, dict):

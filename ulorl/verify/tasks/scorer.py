@@ -119,18 +119,19 @@ class Scorer:
         return self._tasks[name]
 
     def _judge(self, name: str, items: Sequence[Item]) -> list[Verdict]:
-        attempts = [Attempt(item.row, _response(item)) for item in items if item.row is not None]
+        rows = [item.row for item in items if item.row is not None]
         try:
             task = self._task(name)
         except UserError as error:
-            raise UserError(f"{named(attempts[0].problem)}: {error}") from error
+            raise UserError(f"{named(rows[0])}: {error}") from error
+        attempts = [Attempt(row, _response(item, task)) for row, item in zip(rows, items, strict=True)]
         rewards = _rewards(name, task, attempts)
         return [_verdict(name, reward, one.response) for reward, one in zip(rewards, attempts, strict=True)]
 
 
-def _response(item: Item) -> str:
-    """A bare answer is marked as what it is."""
-    return f"<answer>{item.response}</answer>" if item.is_answer else item.response
+def _response(item: Item, task: Task) -> str:
+    """A bare answer is marked as what it is, for a task that looks for one."""
+    return f"<answer>{item.response}</answer>" if item.is_answer and task.extracts else item.response
 
 
 def named(problem: Problem) -> str:

@@ -57,7 +57,8 @@ _KINDS = {
 def _fits(value: Any, kind: str) -> bool:
     match kind:
         case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value)
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            return whole and not isinstance(value, bool) and value >= 0
         case "texts":
             return (
                 isinstance(value, list) and bool(value) and all(isinstance(one, str) and one.strip() for one in value)

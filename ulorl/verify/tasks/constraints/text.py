@@ -8,9 +8,11 @@ WORD = re.compile(r"\w+")
 _SPOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]{0,3}(?:\s+(?=\S)|(?<=[。！？])(?=\S))")
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|e\.g|i\.e|fig|vol|dept|approx|inc|ltd)\.|\b[A-Z]\.|^\s{0,4}\d{1,3}\.)$",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:\b(?i:mr|mrs|ms|dr|prof|st|sr|jr|vs|e\.g|i\.e|fig|vol|dept|approx|inc|ltd)\.|^\s{0,4}\d{1,3}\.)$", re.MULTILINE
 )
+_OFTEN_LAST = re.compile(r"(?:\b(?i:etc|pp?)|\.[A-Za-z])\.$")
+"""Abbreviations that also end sentences: before a capital they do."""
+_INITIAL = re.compile(r"(?:\b[A-HJ-Z]|\.I)\.$")
 _LONGEST_ABBREVIATION = 12
 
 
@@ -25,16 +27,28 @@ def capital_words(text: str) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences: ended by punctuation and white space, but not after an abbreviation, an initial or a list's number."""
+    """Sentences: ended by punctuation and white space, but not after an abbreviation, an initial or a list's number.
+
+    An initial is a capital before a capitalised word; I is one before another initial alone ("So do I. Then go.").
+    """
     found, start = list[str](), 0
     for end in _SENTENCE_END.finditer(text):
         before = text[max(start, end.start() - _LONGEST_ABBREVIATION) : end.start()]
-        if _ABBREVIATION.search(before) and not end[0].strip():
+        if not end[0].strip() and _goes_on(before, text[end.end() : end.end() + 2]):
             continue
         found.append(text[start : end.end()].strip())
         start = end.end()
     found.append(text[start:].strip())
     return [one for one in found if WORD.search(one)]
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether a sentence goes on after a full stop, by the characters on either side of it and of its white space."""
+    if _ABBREVIATION.search(before):
+        return True
+    if not after[0].isupper():
+        return bool(_OFTEN_LAST.search(before))
+    return bool(_INITIAL.search(before)) or (before.endswith("I.") and after[1:] == ".")
 
 
 def starred_paragraphs(text: str) -> list[str]:

@@ -18,6 +18,10 @@ from ulorl.errors import UserError
 REFUSED = {"composite": "it only mixes others; name those"}
 """Data sets that are not offered, with the reason."""
 _SET_BY_US = ("seed", "size")
+_FILE = "data_file"
+"""The setting that names a file of words in reasoning-gym's own directory."""
+_REFUSALS = (AssertionError, TypeError, ValueError, OSError, LookupError, AttributeError, ArithmeticError)
+"""What data sets raise at settings that they cannot use."""
 
 
 class SettingError(ValueError):
@@ -70,11 +74,17 @@ def dataset(name: str, settings: Mapping[str, Any], seed: int = 0, size: int = 1
     unknown = next((key for key in settings if key not in known), None)
     if unknown is not None:
         raise SettingError(f"{name} has no setting {unknown!r}{_nearest(unknown, known)}; there are {', '.join(known)}")
+    path = next((key for key in settings if key == _FILE and not _plain_name(settings[key])), None)
+    if path is not None:
+        raise SettingError(
+            f"{name}.{path} is {settings[path]!r:.60}; give the name of a file of reasoning-gym, no path"
+        )
     given = {key: _as_default(value, known[key]) for key, value in settings.items()}
     try:
         return library().create_dataset(name, seed=seed, size=size, **given)
-    except (AssertionError, TypeError, ValueError) as error:
-        raise SettingError(f"{name} does not take {dict(settings)}: {error or type(error).__name__}") from error
+    except _REFUSALS as error:
+        why = (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+        raise SettingError(f"{name} does not take {dict(settings)!s:.200}: {why}") from error
 
 
 @lru_cache(maxsize=64)
@@ -92,6 +102,11 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 def _as_default(value: Any, default: Any) -> Any:
     """A list of the file or the command line where the data set has a tuple."""
     return tuple(value) if isinstance(value, list) and isinstance(default, tuple) else value
+
+
+def _plain_name(value: Any) -> bool:
+    """Whether a setting names a file in a directory that is given, and no other."""
+    return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\\\0")
 
 
 def _nearest(name: str, known: Any) -> str:

@@ -72,24 +72,43 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     Without an answer it is only asked whether there is a fault: a puzzle must hold what its data set gives others.
     """
     try:
-        settings = tuple(sorted((key, _hashable(value)) for key, value in request["settings"].items()))
-        judge = scorer(request["dataset"], settings)
-        entry = {
-            "question": request["question"],
-            "answer": request["reference"],
-            "metadata": decode(request["metadata"]),
-        }
-    except (SettingError, TypeError, RecursionError) as error:
+        judge, metadata = _judge(request), _metadata(request)
+        if request["answer"] is None:
+            lacking = judge[0]["metadata"].keys() - metadata.keys() - _FOR_PEOPLE
+            return {"fault": f"its metadata lacks {', '.join(sorted(lacking))}"} if lacking else {"value": 0.0}
+    except MemoryError:
+        raise
+    except SettingError as error:
         return {"fault": str(error)[:200]}
-    if request["answer"] is None:
-        lacking = judge[0]["metadata"].keys() - entry["metadata"].keys() - _FOR_PEOPLE
-        return {"fault": f"its metadata lacks {', '.join(sorted(lacking))}"} if lacking else {"value": 0.0}
+    except Exception as error:  # settings that are accepted, with which there is no puzzle
+        return {"fault": f"there is no puzzle with its settings: {type(error).__name__}: {error}"[:200]}
+    entry = {"question": request["question"], "answer": request["reference"], "metadata": metadata}
     try:
         return {"value": float(judge.score_answer(request["answer"], entry))}
     except MemoryError:
         raise
     except Exception as error:
         return {"raised": f"{type(error).__name__}: {error}"[:200]}
+
+
+def _judge(request: dict[str, Any]) -> Any:
+    """The data set with the row's settings. SettingError where there is none."""
+    try:
+        settings = tuple(sorted((key, _hashable(value)) for key, value in request["settings"].items()))
+        return scorer(request["dataset"], settings)
+    except (TypeError, RecursionError) as error:
+        raise SettingError(f"the column settings cannot be read: {error}") from error
+
+
+def _metadata(request: dict[str, Any]) -> dict[str, Any]:
+    """The row's metadata as the scorer takes it. SettingError where it is no such object."""
+    try:
+        found = decode(request["metadata"])
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SettingError(f"the column metadata is not as `ulorl tasks make` writes it: {error}") from error
+    if not isinstance(found, dict):
+        raise SettingError(f"the column metadata is a {type(found).__name__}, not an object")
+    return found
 
 
 def _hashable(value: Any) -> Any:
