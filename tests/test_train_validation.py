@@ -11,11 +11,13 @@ from test_train_experience import CountingLearner, Engine
 from test_train_pool import EOS, PROBLEMS, TextPrompter
 from test_train_ranks import together
 
+from ulorl.columns import to_problem
+from ulorl.curate.load import normalise
 from ulorl.engine.base import Generation, Sampling
 from ulorl.errors import UserError
 from ulorl.files import write_table
 from ulorl.problem import Problem
-from ulorl.recipe import Recipe, VerifyRecipe
+from ulorl.recipe import FieldNames, Recipe, VerifyRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
 from ulorl.recipe_validation import ValidationRecipe
 from ulorl.rows import problem_table
@@ -23,7 +25,7 @@ from ulorl.train.advice import advice
 from ulorl.train.checkpoint import _finish, best_checkpoint, checkpoints, pool_groups, pool_table, save_result
 from ulorl.train.loop import Trainer
 from ulorl.train.ranks import Ranks
-from ulorl.train.split import hold_out, split_problems
+from ulorl.train.split import distinct, hold_out, same, split_problems
 from ulorl.train.stall import Progress, reset_reason
 from ulorl.train.state import TrainerState, read_state, write_state
 from ulorl.train.step_metrics import step_metrics
@@ -34,7 +36,8 @@ VALIDATED = [replace(one, id=f"v{number}", task=TASKS[number % 2]) for number, o
 
 
 def of_tasks(**counts):
-    return [Problem(f"{task}{number}", "", "1", task=task) for task, count in counts.items() for number in range(count)]
+    kinds = [(task, number) for task, count in counts.items() for number in range(count)]
+    return [Problem(f"{task}{number}", f"{task} {number}", "1", task=task) for task, number in kinds]
 
 
 def tasks_of(problems):
@@ -71,6 +74,48 @@ def test_too_few_problems_are_refused_with_the_number_there_is():
         hold_out(of_tasks(math=11), 6, 1)
     with pytest.raises(UserError, match=r"size: 1 problems cannot be of all 2 tasks"):
         hold_out(of_tasks(math=11, logic=9), 1, 1)
+
+
+def curated(texts):
+    """Rows of these texts, each with the id that curation gives it."""
+    return normalise([to_problem({"problem": text, "answer": "1"}, FieldNames(), "rows") for text in texts]).kept
+
+
+def texts_of(problems):
+    return {one.original_problem or one.problem for one in problems} | {one.problem for one in problems}
+
+
+def test_a_text_that_the_data_has_twice_is_on_one_side(tmp_path):
+    problems = curated([f"What is {number} + 1?" for number in range(6)] * 2)
+    assert {one.id[-2:] for one in problems[6:]} == {"-2"}
+    for seed in range(5):
+        held = hold_out(problems, 3, seed)
+        mixed = hold_out(random.Random(seed).sample(problems, len(problems)), 3, seed)
+        assert sorted(one.id for one in held) == sorted(one.id for one in mixed)
+        assert len(texts_of(held)) == 3
+    found = split(tmp_path, problems, every=5, size=3)
+    assert (len(found.trained), len(found.validation), found.overlap) == (6, 3, 6)
+    assert not texts_of(found.trained) & texts_of(found.validation)
+    with pytest.raises(UserError, match="half of the 6 different ones are: 3"):
+        hold_out(problems, 4, 1)
+    (tmp_path / "file.jsonl").write_text(
+        "".join(f'{{"problem": "What is {number}  + 1?", "answer": "1"}}\n' for number in (0, 1, 1))
+    )
+    found = split(tmp_path, problems, every=5, problems=str(tmp_path / "file.jsonl"))
+    assert (len(found.trained), len(found.validation), found.overlap) == (8, 2, 4)
+    assert not texts_of(found.trained) & texts_of(curated(["What is 0 + 1?", "What is 1 + 1?"]))
+
+
+def test_problems_are_compared_by_the_text_they_had_and_by_their_options():
+    plain, marked, other = curated(["What is 2?", "What is <b>2</b>?", "What is 3?"])
+    assert same([plain, marked, other]) == [0, 0, 2]
+    rewritten = [replace(plain, problem="Find 2.", original_problem="What is 2?"), replace(other, problem="Find 2.")]
+    assert same([plain, *rewritten]) == [0, 0, 0], "by way of another"
+    stem = [Problem(str(number), "Which is right?", "A", task="stem") for number in range(4)]
+    options = (["1 m", "2 m"], ["1 s", "2 s"], {"A": "2 m", "B": "1 m"}, "no options")
+    rows = [replace(one, extra={"choices": of}) for one, of in zip(stem, options, strict=True)]
+    assert same(rows) == [0, 1, 0, 3]
+    assert [one.id for one in distinct(rows[::-1])] == ["3", "0", "1"]
 
 
 def recipe_of(**train):
