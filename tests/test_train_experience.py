@@ -1,12 +1,14 @@
 """Who leaves the pool when, with an engine that answers by rule; the step itself with a learner that only counts."""
 
+import random
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from test_train_pool import PROBLEMS, LengthEngine, TextPrompter
+from test_train_pool import EOS, PROBLEMS, LengthEngine, TextPrompter
 
+from ulorl.engine.base import Generation
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe, VerifyRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
@@ -175,6 +177,54 @@ def test_a_step_is_refilled_and_its_effort_is_bounded():
     message = exhaustion(result, hopeless.rollout)
     assert "0 of 3 groups" in message
     assert f"0/4: {len(result.experience.uniform)}" in message
+
+
+class Halves(Engine):
+    """Right or wrong by a coin, in one segment."""
+
+    def generate(self, requests, on_done=None):
+        answers = []
+        for request in requests:
+            number = int("".join(map(chr, request.prompt_ids)).split("+")[0])
+            text = f"\\boxed{{{number + random.Random(request.seed).randint(1, 2)}}}"
+            tokens = (*map(ord, text), EOS)
+            answers.append(Generation(request.id, tokens, (-0.5,) * len(tokens), "stop", self.policy_version))
+            on_done(answers[-1])
+        return answers
+
+
+SURPLUS = {"segments": 1, "dynamic_sampling": "refill", "prompts_per_step": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"segments": 1}, False),
+        ({"segments": 1, "in_flight": 40}, False),
+        ({"segments": 1, "in_flight": 40, "dynamic_sampling": "off", "group_policy": "sample", "max_age": 1}, False),
+        (SURPLUS, False),
+        (SURPLUS | {"group_policy": "sample", "max_rounds": 30}, False),
+        (SURPLUS | {"in_flight": 4, "max_rounds": 30}, False),
+        (SURPLUS | {"in_flight": 12, "max_rounds": 1}, False),
+        (SURPLUS | {"in_flight": 16, "max_rounds": 1}, True),
+        (SURPLUS | {"in_flight": 8, "max_rounds": 2}, True),
+        (SURPLUS | {"in_flight": 40}, True),
+        (SURPLUS | {"in_flight": 40, "group_policy": "sample"}, True),
+    ],
+)
+def test_true_on_policy_training_is_refused_where_older_samples_may_train(settings, refused):
+    trainer = trainer_of(**settings)
+    trainer.engine, ages = Halves(), set()
+    for _ in range(30):
+        result = trainer.run_step()
+        ages |= {result.step - entry.group.born_step for entry in result.experience.trained}
+    assert (ages > {0}) == refused, ages
+    recipe = {"objective": ObjectiveRecipe(ratio="tois"), "rollout": trainer.rollout}
+    if not refused:
+        TrainRecipe(**recipe)
+        return
+    with pytest.raises(ValidationError, match=r"ratio: tois needs rollout\.in_flight = 0"):
+        TrainRecipe(**recipe)
 
 
 def test_samples_in_flight_are_kept_at_their_number():
