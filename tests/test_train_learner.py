@@ -171,6 +171,8 @@ def test_mismatch_counts_tokens_of_the_current_policy_only(tiny_model):
     tally = learner_of(tiny_model).update(stale + items[2:])
     assert tally.on_policy == tokens
     assert tally.metrics()["mismatch/max"] > 0.1
+    old = learner_of(tiny_model).update(stale).metrics()
+    assert (old["segment/age_1_share"], [name for name in old if name.startswith("mismatch/")]) == (1, [])
 
 
 def test_a_checkpoint_continues_exactly_and_loads_as_a_hugging_face_model(tiny_model, tmp_path):

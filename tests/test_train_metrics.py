@@ -74,7 +74,7 @@ def recorded(directory, steps, *, objective=ObjectiveRecipe(), judge=None, **rol
 
     def counted(trajectories):
         update(trajectories)
-        return UpdateTally(0, 1, 1, tokens=1)
+        return UpdateTally(0, 1, 1, tokens=1, on_policy=1)
 
     trainer.learner.update = counted
     verifier = Judged(judge)
