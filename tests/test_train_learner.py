@@ -284,6 +284,16 @@ def test_minibatches_are_updates_of_their_own_over_the_policy_at_the_start(tiny_
     assert tally.metrics()["objective/clipped_share"] > 0  # the second and third update see a policy that moved
 
 
+def test_the_loss_is_the_mean_of_the_updates_that_are_made(tiny_model):
+    losses = []
+    for minibatches in (4, 9):
+        objective = ObjectiveRecipe(minibatches=minibatches, epochs=2, mastered="never")
+        learner = learner_of(tiny_model, objective, lr=1e-3)
+        losses.append(learner.update(trajectories(4)).metrics()["objective/loss"])
+        assert learner.version == 8
+    assert losses[0] == losses[1] != 0
+
+
 @pytest.mark.parametrize(("count", "parts", "sizes"), [(12, 3, [4, 4, 4]), (5, 2, [2, 3]), (2, 4, [1, 1])])
 def test_experience_is_split_in_nearly_equal_parts(count, parts, sizes):
     found = split(list(range(count)), parts)

@@ -25,6 +25,8 @@ _LARGEST = {"mismatch_max"}
 class UpdateTally:
     """Sums over micro-batches; ``metrics`` turns them into shares and means.
 
+    ``updates`` are those that are made: fewer than the recipe's where there are fewer trajectories than minibatches.
+
     Mismatch between the engine's log-probs and the trainer's is taken before any mask, over the tokens that
     the policy of this very step sampled (older tokens differ because the policy does); without any it is not defined.
     """
