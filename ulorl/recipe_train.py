@@ -243,7 +243,7 @@ class TrainRecipe(Section):
     keep_best: bool = True
     """Write a checkpoint at each validation that is the best so far (the earlier of equals), and keep it besides."""
     final: Literal["last", "best"] = "last"
-    """Which weights are the result: those of the last step, or those of the best validation."""
+    """Which weights are the result: those of the last step, or those of the best validation after a step."""
     timeout_s: float = Field(default=1800.0, gt=0)
     """Seconds that the processes of a run wait for one of them before the run ends with a message that names it; more
     than the longest segment takes. Has no effect on the result."""
@@ -270,6 +270,14 @@ class TrainRecipe(Section):
             raise ValueError("objective.reference_reset_patience: needs validations (validation.every)")
         if self.final == "best" and not (self.validation.every and self.keep_best):
             raise ValueError('final: "best" needs validations (validation.every) and keep_best')
+        if self.validation.every > self.steps:
+            late = (
+                f"no step is validated, since validation.every = {self.validation.every} is above steps = {self.steps}"
+            )
+            if self.final == "best":
+                raise ValueError(f'final: "best" has no effect: {late}; lower it')
+            if self.objective.reference_reset_patience:
+                raise ValueError(f"objective.reference_reset_patience: has no effect: {late}; lower it")
         if not self.keep_best and not self.validation.every:
             raise ValueError("keep_best: has no effect without validations (validation.every)")
         if self.learner.lr_schedule != "constant" and self.learner.warmup_steps >= self.updates:
