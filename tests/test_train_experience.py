@@ -1,6 +1,7 @@
 """Who leaves the pool when, with an engine that answers by rule; the step itself with a learner that only counts."""
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ from ulorl.engine.base import Generation
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe, VerifyRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
+from ulorl.sizes import derived_sizes
 from ulorl.train.checkpoint import pool_groups, pool_table
 from ulorl.train.experience import accepted, histogram, take
 from ulorl.train.loop import Trainer
@@ -233,6 +235,50 @@ def test_samples_in_flight_are_kept_at_their_number():
         before = sum(1 for _ in trainer.pool.unfinished())
         result = trainer.run_step()
         assert 40 <= before + 4 * result.new_prompts < 44
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_age": 2},
+        {"in_flight": 40},
+        {"in_flight": 12, "segments": 1},
+        {"dynamic_sampling": "refill", "max_rounds": 5},
+        {"dynamic_sampling": "refill", "max_rounds": 7, "in_flight": 20, "group_policy": "sample"},
+        {"dynamic_sampling": "refill", "segments": 1},
+    ],
+)
+def test_no_step_exceeds_the_sizes_that_a_dry_run_shows(settings):
+    trainer = trainer_of(**settings)
+    sizes = {size.name: size.value for size in derived_sizes(trainer.recipe, None)}
+    bounds = {name.removesuffix(", at most"): value for name, value in sizes.items()}
+    most = Counter()
+
+    def seen(name, value):
+        most[name] = max(most[name], value)
+
+    generate = trainer.engine.generate
+    for _ in range(40):
+        samples, calls = set(), []
+
+        def watched(requests, on_done=None, samples=samples, calls=calls):
+            calls.append(len(requests))
+            samples |= {request.id.rpartition(".")[0] for request in requests}
+            return generate(requests, on_done)
+
+        trainer.engine.generate = watched
+        result = trainer.run_step()
+        seen("new prompts a step", result.new_prompts)
+        seen("new samples a step", result.new_prompts * 4)
+        seen("unfinished samples carried over", sum(1 for _ in trainer.pool.unfinished()))
+        seen("samples decoded at once", max(calls, default=0))
+        seen("samples decoded in a step", len(samples))
+        seen("tokens decoded in a step", result.grown_tokens)
+    assert all(value <= bounds[name] for name, value in most.items()), (most, bounds)
+    assert most["new prompts a step"] == sizes.get("new prompts a step", most["new prompts a step"])
+    assert most["samples decoded at once"] * 2 >= bounds["samples decoded at once"], "the bounds are near"
+    assert bounds["prompts in all"] == trainer.recipe.train.steps * bounds["new prompts a step"]
 
 
 def test_old_groups_hold_back_new_prompts_and_nothing_is_thrown_away():
