@@ -1,7 +1,6 @@
 """Validation while training: what a stall is, what is kept, and that training does not notice."""
 
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from ulorl.recipe_validation import ValidationRecipe
 from ulorl.train.advice import advice
 from ulorl.train.checkpoint import _finish, best_checkpoint, checkpoints, pool_groups, pool_table, save_result
 from ulorl.train.loop import Trainer
-from ulorl.train.ranks import Ranks
 from ulorl.train.stall import Progress, reset_reason
 from ulorl.train.state import TrainerState, read_state, write_state
 from ulorl.train.step_metrics import step_metrics
@@ -130,14 +128,12 @@ def test_the_best_checkpoint_outlives_the_last_ones(tmp_path):
 
 
 def test_the_result_is_the_last_model_or_the_best(tmp_path):
-    class Learner(SimpleNamespace):
-        ranks = Ranks()
-        saved = 0
-
     state = TrainerState(20, 20, 0, 0, progress=seen([0.5, 0.4]))
     make_checkpoint(tmp_path, replace(state, step=10), 1, True)
-    assert save_result(Learner(), tmp_path / "model", tmp_path, state, tmp_path, "best") == 10
-    assert (tmp_path / "model" / "weights").read_text() == "10"
+    assert make_checkpoint(tmp_path, state, 1, True) == [10, 20]
+    for final, step in (("best", 10), ("last", 20)):
+        assert save_result(tmp_path / final, tmp_path, state, final) == step
+        assert (tmp_path / final / "weights").read_text() == str(step)
 
 
 def test_state_goes_through_a_checkpoint(tmp_path):

@@ -237,7 +237,7 @@ class TrainRecipe(Section):
     schedule: tuple[PhaseRecipe, ...] = ()
     """Phases: what changes from a step on, as in `[[train.schedule]]`, `from_step = 100`, `max_tokens = 2048`."""
     checkpoint_every: int = Field(default=20, ge=1)
-    """Steps between checkpoints; the last step is always kept."""
+    """Steps between checkpoints; the last step has one too."""
     keep_checkpoints: int = Field(default=2, ge=1)
     """Latest checkpoints to keep."""
     keep_best: bool = True
