@@ -132,7 +132,7 @@ def main(model, output, *names):
         steps, first = [], {}
         for seed in (1, 2):
             metrics = learner.update(own(kind, ranks, seed)).metrics()
-            steps.append({figure: metrics[figure] for figure in FIGURES})
+            steps.append({figure: metrics[figure] for figure in FIGURES if figure in metrics})
             first = first or (gradient(learner) if dtype == "float32" else {})
         weights = {key: tensor.clone() for key, tensor in learner.named_tensors()}
         found[name] = {"steps": steps, "gradient": first, "weights": weights}

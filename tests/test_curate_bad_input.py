@@ -309,11 +309,22 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "kept" in told["story"]
     assert "1 rows were dropped because of it" in told["story"]
 
+    for settings, steps in (
+        ((), [step for step in CURATE_STEPS if step != "difficulty"]),
+        (("--set", "curate.steps=['kinds', 'difficulty']"), ["kinds", "difficulty"]),
+        (("--set", "curate={workers = 1, steps = ['kinds']}"), ["kinds"]),
+        (("--set", "curate={workers = 1}"), [step for step in CURATE_STEPS if step != "difficulty"]),
+        (("--steps", "kinds", "--set", "curate.workers=1"), ["kinds"]),
+    ):
+        shown = ulorl("curate", rows, *settings, "--dry-run", "--json")
+        assert json.loads(shown.stdout)["recipe"]["curate"]["steps"] == steps, shown.stderr
+
     for arguments, words in (
         (("curate", out, "--explain", "nobody"), "no row has the id"),
         (("curate", str(tmp_path), "--explain", "g0"), "needs a directory that curate made"),
         (("curate", rows), "-o DIR"),
         (("curate", rows, "-o", str(tmp_path / "x"), "--steps", "kinds,nonsense"), "nonsense"),
+        (("curate", rows, "--steps", "kinds", "--set", "curate.steps=['answers']"), "--steps: goes without --set"),
         (("curate", str(tmp_path / "empty.csv"), "-o", str(tmp_path / "x")), "holds no rows"),
     ):
         failed = ulorl(*arguments)

@@ -196,7 +196,7 @@ def test_a_run_is_trained_for_longer(finished, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     done = ulorl(*command, *settings(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "resuming after step 4 of 6" in done.stderr
+    assert "resuming after step 5 of 6" in done.stderr
     assert metrics(output) == metrics(whole / "train")
     assert weights(output) == weights(whole / "train")
     manifests = [json.loads((path / "manifest.json").read_text()) for path in (output, whole / "train")]

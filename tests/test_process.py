@@ -56,6 +56,19 @@ def test_a_process_without_a_launcher_is_rank_0_of_1_and_opens_no_port():
     assert process().communicate(timeout=100)[0].split() == ["0", "1", "1", "False"]
 
 
+@pytest.mark.parametrize(
+    "left", [{"MASTER_PORT": "29500"}, {"MASTER_PORT": "29500", "MASTER_ADDR": "nowhere.invalid"}, {"RANK": "0"}]
+)
+def test_a_variable_of_a_launcher_alone_is_none(left):
+    assert process(**left).communicate(timeout=100)[0].split()[:3] == ["0", "1", "1"]
+
+
+def test_a_launcher_that_says_half_is_refused():
+    ended = process(WORLD_SIZE="2", RANK="1", MASTER_PORT="29500")
+    assert "WORLD_SIZE is 2, but MASTER_ADDR not set" in ended.communicate(timeout=100)[1]
+    assert ended.returncode
+
+
 def test_under_a_launcher_the_group_spans_its_ranks():
     port = str(free_port())
     ranks = [

@@ -218,7 +218,7 @@ def test_sizes_of_a_step(recipe_file: Path) -> None:
     assert found["train: segment length"] == 400
     assert found["train: unfinished samples carried over, at most"] == 80
     assert found["train: tokens decoded in a step, at most"] == 40 * 3 * 400
-    assert found["train: updates in all"] == 14
+    assert found["train: updates in all, at most"] == 14
     assert not any(name.startswith(("model", "engine", "learner")) for name in found)
     assert "evaluate: samples of a model, at most" not in found, "the size of aime.jsonl is not known"
 

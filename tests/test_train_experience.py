@@ -1,15 +1,19 @@
 """Who leaves the pool when, with an engine that answers by rule; the step itself with a learner that only counts."""
 
+import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from test_train_pool import PROBLEMS, LengthEngine, TextPrompter
+from test_train_pool import EOS, PROBLEMS, LengthEngine, TextPrompter
 
+from ulorl.engine.base import Generation
 from ulorl.problem import Problem
 from ulorl.recipe import Recipe, VerifyRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
+from ulorl.sizes import derived_sizes
 from ulorl.train.checkpoint import pool_groups, pool_table
 from ulorl.train.experience import accepted, histogram, take
 from ulorl.train.loop import Trainer
@@ -177,12 +181,104 @@ def test_a_step_is_refilled_and_its_effort_is_bounded():
     assert f"0/4: {len(result.experience.uniform)}" in message
 
 
+class Halves(Engine):
+    """Right or wrong by a coin, in one segment."""
+
+    def generate(self, requests, on_done=None):
+        answers = []
+        for request in requests:
+            number = int("".join(map(chr, request.prompt_ids)).split("+")[0])
+            text = f"\\boxed{{{number + random.Random(request.seed).randint(1, 2)}}}"
+            tokens = (*map(ord, text), EOS)
+            answers.append(Generation(request.id, tokens, (-0.5,) * len(tokens), "stop", self.policy_version))
+            on_done(answers[-1])
+        return answers
+
+
+SURPLUS = {"segments": 1, "dynamic_sampling": "refill", "prompts_per_step": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"segments": 1}, False),
+        ({"segments": 1, "in_flight": 40}, False),
+        ({"segments": 1, "in_flight": 40, "dynamic_sampling": "off", "group_policy": "sample", "max_age": 1}, False),
+        (SURPLUS, False),
+        (SURPLUS | {"group_policy": "sample", "max_rounds": 30}, False),
+        (SURPLUS | {"in_flight": 4, "max_rounds": 30}, False),
+        (SURPLUS | {"in_flight": 12, "max_rounds": 1}, False),
+        (SURPLUS | {"in_flight": 16, "max_rounds": 1}, True),
+        (SURPLUS | {"in_flight": 8, "max_rounds": 2}, True),
+        (SURPLUS | {"in_flight": 40}, True),
+        (SURPLUS | {"in_flight": 40, "group_policy": "sample"}, True),
+    ],
+)
+def test_true_on_policy_training_is_refused_where_older_samples_may_train(settings, refused):
+    trainer = trainer_of(**settings)
+    trainer.engine, ages = Halves(), set()
+    for _ in range(30):
+        result = trainer.run_step()
+        ages |= {result.step - entry.group.born_step for entry in result.experience.trained}
+    assert (ages > {0}) == refused, ages
+    recipe = {"objective": ObjectiveRecipe(ratio="tois"), "rollout": trainer.rollout}
+    if not refused:
+        TrainRecipe(**recipe)
+        return
+    with pytest.raises(ValidationError, match=r"ratio: tois needs rollout\.in_flight = 0"):
+        TrainRecipe(**recipe)
+
+
 def test_samples_in_flight_are_kept_at_their_number():
     trainer = trainer_of(in_flight=40)
     for _ in range(6):
         before = sum(1 for _ in trainer.pool.unfinished())
         result = trainer.run_step()
         assert 40 <= before + 4 * result.new_prompts < 44
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_age": 2},
+        {"in_flight": 40},
+        {"in_flight": 12, "segments": 1},
+        {"dynamic_sampling": "refill", "max_rounds": 5},
+        {"dynamic_sampling": "refill", "max_rounds": 7, "in_flight": 20, "group_policy": "sample"},
+        {"dynamic_sampling": "refill", "segments": 1},
+    ],
+)
+def test_no_step_exceeds_the_sizes_that_a_dry_run_shows(settings):
+    trainer = trainer_of(**settings)
+    sizes = {size.name: size.value for size in derived_sizes(trainer.recipe, None)}
+    bounds = {name.removesuffix(", at most"): value for name, value in sizes.items()}
+    most = Counter()
+
+    def seen(name, value):
+        most[name] = max(most[name], value)
+
+    generate = trainer.engine.generate
+    for _ in range(40):
+        samples, calls = set(), []
+
+        def watched(requests, on_done=None, samples=samples, calls=calls):
+            calls.append(len(requests))
+            samples |= {request.id.rpartition(".")[0] for request in requests}
+            return generate(requests, on_done)
+
+        trainer.engine.generate = watched
+        result = trainer.run_step()
+        seen("new prompts a step", result.new_prompts)
+        seen("new samples a step", result.new_prompts * 4)
+        seen("unfinished samples carried over", sum(1 for _ in trainer.pool.unfinished()))
+        seen("samples decoded at once", max(calls, default=0))
+        seen("samples decoded in a step", len(samples))
+        seen("tokens decoded in a step", result.grown_tokens)
+    assert all(value <= bounds[name] for name, value in most.items()), (most, bounds)
+    assert most["new prompts a step"] == sizes.get("new prompts a step", most["new prompts a step"])
+    assert most["samples decoded at once"] * 2 >= bounds["samples decoded at once"], "the bounds are near"
+    assert bounds["prompts in all"] == trainer.recipe.train.steps * bounds["new prompts a step"]
 
 
 def test_old_groups_hold_back_new_prompts_and_nothing_is_thrown_away():

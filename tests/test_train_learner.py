@@ -171,6 +171,8 @@ def test_mismatch_counts_tokens_of_the_current_policy_only(tiny_model):
     tally = learner_of(tiny_model).update(stale + items[2:])
     assert tally.on_policy == tokens
     assert tally.metrics()["mismatch/max"] > 0.1
+    old = learner_of(tiny_model).update(stale).metrics()
+    assert (old["segment/age_1_share"], [name for name in old if name.startswith("mismatch/")]) == (1, [])
 
 
 def test_a_checkpoint_continues_exactly_and_loads_as_a_hugging_face_model(tiny_model, tmp_path):
@@ -280,6 +282,16 @@ def test_minibatches_are_updates_of_their_own_over_the_policy_at_the_start(tiny_
     assert learner.version == 3
     assert tally.tokens == sum(len(item.token_ids) for item in items)
     assert tally.metrics()["objective/clipped_share"] > 0  # the second and third update see a policy that moved
+
+
+def test_the_loss_is_the_mean_of_the_updates_that_are_made(tiny_model):
+    losses = []
+    for minibatches in (4, 9):
+        objective = ObjectiveRecipe(minibatches=minibatches, epochs=2, mastered="never")
+        learner = learner_of(tiny_model, objective, lr=1e-3)
+        losses.append(learner.update(trajectories(4)).metrics()["objective/loss"])
+        assert learner.version == 8
+    assert losses[0] == losses[1] != 0
 
 
 @pytest.mark.parametrize(("count", "parts", "sizes"), [(12, 3, [4, 4, 4]), (5, 2, [2, 3]), (2, 4, [1, 1])])

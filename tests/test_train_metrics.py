@@ -74,7 +74,7 @@ def recorded(directory, steps, *, objective=ObjectiveRecipe(), judge=None, **rol
 
     def counted(trajectories):
         update(trajectories)
-        return UpdateTally(0, 1, 1, tokens=1)
+        return UpdateTally(0, 1, 1, tokens=1, on_policy=1)
 
     trainer.learner.update = counted
     verifier = Judged(judge)
@@ -257,7 +257,7 @@ def test_a_finished_run_is_continued_and_stays_until_the_longer_one_is_done(tmp_
     path = finish(tmp_path / "train", 5)
     work = begun(path, 8)
     assert not work.done
-    assert adopt(work)
+    assert adopt(work) == f"goes on from the finished run of fewer steps in {path}"
     assert not adopt(work)
     assert (work.path / "checkpoints" / "step_000004" / "file").read_text() == "checkpoints/step_000004"
     assert not (work.path / "model").exists()
@@ -289,7 +289,11 @@ def test_fewer_steps_are_refused_and_force_begins_anew(tmp_path):
     with pytest.raises(UserError, match=r"train\.steps: 5 -> 4"):
         begun(path, 4)
     work = begun(path, 8)
-    assert not adopt(work)
+    assert (
+        adopt(work)
+        == f"begins anew at step 1: the finished run of fewer steps in {path} holds no checkpoint to go on from"
+    )
+    assert [one.name for one in work.path.iterdir() if not one.name.startswith(".")] == []
     work.release()
     assert Path(path, "metrics.jsonl").is_file()
     assert replace(work, lock=None).identity["config"]["train"]["steps"] == 8

@@ -76,6 +76,29 @@ def test_rollouts_of_several_processes_train_in_any_number_of_them(tmp_path, mon
             assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
+def test_a_step_without_the_samples_of_a_process_is_not_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(ThreadRanks, "suffix", property(lambda ranks: f"_rank_{ranks.rank}"))
+    together(2, lambda ranks: sampled(tmp_path, 4, ranks, prompts_per_step=4))
+    folder = tmp_path / "rollouts"
+
+    def steps():
+        found = together(2, lambda ranks: (len(saved := SavedRollouts(folder, ranks, 256)), saved.note))
+        assert found[0] == found[1]
+        return found[0]
+
+    assert steps() == (4, "")
+    (folder / "step_000004_rank_1.parquet").unlink()
+    assert steps() == (3, f"{folder}: step 4 is left out, since it lacks step_000004_rank_1.parquet")
+    (folder / "step_000002_rank_0.parquet").rename(folder / "step_000004_rank_1.parquet")
+    with pytest.raises(UserError, match=r"step 2 lacks step_000002_rank_0\.parquet, which other steps have"):
+        SavedRollouts(folder, Ranks(), 256)
+    drop_steps([folder], after=1)
+    assert steps() == (1, "")
+    (folder / "step_000001_rank_1.parquet").unlink()
+    with pytest.raises(UserError, match=r"no whole step, step 1 lacks step_000001_rank_1\.parquet"):
+        SavedRollouts(folder, Ranks(), 256)
+
+
 def test_the_recipe_that_trains_decides_about_uniform_groups(tmp_path):
     sampled(tmp_path, 6, Ranks())
     saved = SavedRollouts(tmp_path / "rollouts", Ranks(), 256)

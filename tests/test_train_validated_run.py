@@ -18,7 +18,7 @@ from ulorl.problem import Problem
 from ulorl.recipe import ModelRecipe, Recipe
 from ulorl.recipe_train import ObjectiveRecipe, TrainRecipe
 from ulorl.rows import problem_table
-from ulorl.train import stage
+from ulorl.train import checkpoint, stage
 from ulorl.train.checkpoint import load_checkpoint, save_checkpoint
 from ulorl.train.state import TrainerState
 from ulorl.verify import Verdict
@@ -64,6 +64,10 @@ class Interrupted(Exception):
     pass
 
 
+def interrupt(*_):
+    raise Interrupted
+
+
 @dataclass
 class Display:
     """Keeps what is said; ends the run at a step, like a kill after its line of metrics."""
@@ -88,10 +92,10 @@ def run(monkeypatch, tmp_path, tiny_model, vllm_engine):
     write_table(tmp_path / "problems.parquet", problem_table(PROBLEMS))
     recipe = Recipe(seed=3, model=ModelRecipe(path=str(tiny_model)), train=TrainRecipe.model_validate(SETTINGS))
 
-    def train(name, stop_at=0):
+    def train(name, stop_at=0, **changes):
         display = Display(stop_at)
         stage.train(
-            recipe,
+            recipe.model_copy(update={"train": TrainRecipe.model_validate(SETTINGS | changes)}),
             tmp_path / name,
             problems_path=tmp_path / "problems.parquet",
             model_dir=tiny_model,
@@ -105,6 +109,20 @@ def run(monkeypatch, tmp_path, tiny_model, vllm_engine):
     vllm_engine.load_weights(start_weights(tiny_model), vllm_engine.policy_version + 1)
 
 
+@pytest.mark.engine
+def test_a_finished_run_goes_on_from_its_last_step(run, tmp_path):
+    short = {"checkpoint_every": 50, "keep_best": True, "final": "last", "validation": {}, "schedule": ()}
+    short |= {"objective": {"mastered": "never"}, "rollout": SETTINGS["rollout"] | {"dynamic_sampling": "off"}}
+    run("whole", **short | {"steps": 3})
+    run("longer", **short | {"steps": 2})
+    assert [path.name for path in (tmp_path / "longer" / "checkpoints").iterdir()] == ["step_000002"]
+    said = run("longer", **short | {"steps": 3})
+    assert any("resuming after step 2 of 3" in line for line in said)
+    assert metrics(tmp_path / "longer") == metrics(tmp_path / "whole")
+    weights = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("longer", "whole")]
+    assert weights[0] == weights[1]
+
+
 def start_weights(directory: Path):
     from ulorl.pipeline import read_weights
 
@@ -112,14 +130,19 @@ def start_weights(directory: Path):
 
 
 @pytest.mark.engine
-def test_an_interrupted_run_validates_resets_and_ends_as_an_uninterrupted_one(run, tmp_path):
+def test_an_interrupted_run_validates_resets_and_ends_as_an_uninterrupted_one(run, tmp_path, monkeypatch):
     said = run("whole")
     for step in (1, 5):
         with pytest.raises(Interrupted):
             run("resumed", stop_at=step)
         assert not (tmp_path / "resumed").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_result", interrupt)
+        with pytest.raises(Interrupted):
+            run("resumed")
+    assert not (tmp_path / "resumed").exists()
     again = run("resumed")
-    assert any("resuming after step" in line for line in again)
+    assert any("resuming after step 7 of 7" in line for line in again)
     whole, resumed = (metrics(tmp_path / name) for name in ("whole", "resumed"))
     assert whole == resumed
     for name in ("validation", "rollouts"):
@@ -140,7 +163,7 @@ def test_an_interrupted_run_validates_resets_and_ends_as_an_uninterrupted_one(ru
     assert counts["best_validation"] == best
     assert f"the model is that of step {counts['model_step']}" in said[-1]
     left = {path.name for path in (tmp_path / "whole" / "checkpoints").iterdir()}
-    assert f"step_{counts['best_step']:06d}" in left or counts["best_step"] == 7
+    assert left == {f"step_{counts['best_step']:06d}", "step_000007"}
     held = set(pq.read_table(tmp_path / "whole" / "validation" / "step_000000.parquet")["problem_id"].to_pylist())
     trained = set(pq.read_table(tmp_path / "whole" / "rollouts")["problem_id"].to_pylist())
     assert len(held) == 8 and not held & trained

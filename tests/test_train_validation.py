@@ -1,8 +1,6 @@
-"""Validation while training: what is held out, what a stall is, what is kept, and that training does not notice."""
+"""Validation while training: what a stall is, what is kept, and that training does not notice."""
 
-import random
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,18 +10,12 @@ from test_train_pool import EOS, PROBLEMS, TextPrompter
 from test_train_ranks import together
 
 from ulorl.engine.base import Generation, Sampling
-from ulorl.errors import UserError
-from ulorl.files import write_table
-from ulorl.problem import Problem
 from ulorl.recipe import Recipe, VerifyRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
 from ulorl.recipe_validation import ValidationRecipe
-from ulorl.rows import problem_table
 from ulorl.train.advice import advice
 from ulorl.train.checkpoint import _finish, best_checkpoint, checkpoints, pool_groups, pool_table, save_result
 from ulorl.train.loop import Trainer
-from ulorl.train.ranks import Ranks
-from ulorl.train.split import hold_out, split_problems
 from ulorl.train.stall import Progress, reset_reason
 from ulorl.train.state import TrainerState, read_state, write_state
 from ulorl.train.step_metrics import step_metrics
@@ -33,12 +25,9 @@ TASKS = ("math", "logic")
 VALIDATED = [replace(one, id=f"v{number}", task=TASKS[number % 2]) for number, one in enumerate(PROBLEMS)]
 
 
-def of_tasks(**counts):
-    return [Problem(f"{task}{number}", "", "1", task=task) for task, count in counts.items() for number in range(count)]
-
-
-def tasks_of(problems):
-    return {task: sum(one.task == task for one in problems) for task in sorted({one.task for one in problems})}
+def recipe_of(**train):
+    rollout = RolloutRecipe(prompts_per_step=3, group_size=4, max_tokens=32, segments=4)
+    return Recipe(seed=5, train=TrainRecipe(**{"rollout": rollout} | train))
 
 
 def seen(values, min_delta=0.0, start=Progress()):
@@ -46,62 +35,6 @@ def seen(values, min_delta=0.0, start=Progress()):
     for number, value in enumerate(values, 1):
         start = start.seen(10 * number, value, min_delta)
     return start
-
-
-# Held-out problems
-
-
-def test_every_task_has_its_share_of_the_problems_held_out():
-    problems = of_tasks(math=70, logic=20, code=10)
-    assert tasks_of(hold_out(problems, 10, 1)) == {"code": 1, "logic": 2, "math": 7}
-    assert tasks_of(hold_out(problems, 3, 1)) == {"code": 1, "logic": 1, "math": 1}
-    assert tasks_of(hold_out(of_tasks(math=1000, logic=2), 20, 1)) == {"logic": 1, "math": 19}
-    assert tasks_of(hold_out(of_tasks(math=9, logic=1), 4, 1)) == {"math": 4}
-
-
-def test_the_same_problems_are_held_out_in_any_order_and_others_with_another_seed():
-    problems = of_tasks(math=40, logic=20)
-    mixed = random.Random(0).sample(problems, len(problems))
-    assert {one.id for one in hold_out(problems, 9, 3)} == {one.id for one in hold_out(mixed, 9, 3)}
-    assert {one.id for one in hold_out(problems, 9, 3)} != {one.id for one in hold_out(problems, 9, 4)}
-
-
-def test_too_few_problems_are_refused_with_the_number_there_is():
-    with pytest.raises(UserError, match=r"size: 6 problems.*half of the 11.*: 5"):
-        hold_out(of_tasks(math=11), 6, 1)
-    with pytest.raises(UserError, match=r"size: 1 problems cannot be of all 2 tasks"):
-        hold_out(of_tasks(math=11, logic=9), 1, 1)
-
-
-def recipe_of(**train):
-    rollout = RolloutRecipe(prompts_per_step=3, group_size=4, max_tokens=32, segments=4)
-    return Recipe(seed=5, train=TrainRecipe(**{"rollout": rollout} | train))
-
-
-def split(tmp_path, data, **settings):
-    write_table(tmp_path / "problems.parquet", problem_table(data))
-    return split_problems(tmp_path / "problems.parquet", recipe_of(validation=ValidationRecipe(**settings)))
-
-
-def test_no_problem_both_trains_and_validates(tmp_path):
-    problems = of_tasks(math=300, logic=100)
-    assert split(tmp_path, problems).trained == problems
-    found = split(tmp_path, problems, every=5)
-    assert (len(found.trained), tasks_of(found.validation), found.overlap) == (360, {"logic": 10, "math": 30}, 40)
-    assert {one.id for one in found.trained} & {one.id for one in found.validation} == set()
-    assert len(split(tmp_path, problems, every=5, size=7).validation) == 7
-    assert len(split(tmp_path, of_tasks(math=4000), every=5).validation) == 128
-    assert "40 problems (logic 10, math 30), which 40 of the data are; training on the other 360" in str(found)
-
-
-def test_problems_of_a_file_are_taken_out_of_the_training_data(tmp_path):
-    (tmp_path / "validation").mkdir()
-    write_table(tmp_path / "validation" / "problems.parquet", problem_table([*of_tasks(math=3), *of_tasks(other=5)]))
-    found = split(tmp_path, of_tasks(math=10), every=5, problems=str(tmp_path / "validation"))
-    assert (len(found.trained), len(found.validation), found.overlap) == (7, 8, 3)
-    write_table(tmp_path / "validation" / "problems.parquet", problem_table(of_tasks(math=10)))
-    with pytest.raises(UserError, match="none to train on"):
-        split(tmp_path, of_tasks(math=10), every=5, problems=str(tmp_path / "validation"))
 
 
 # Stall and best
@@ -151,6 +84,8 @@ def test_why_a_reference_is_reset():
         ({"objective": {"reference_reset_min_delta": 0.1, "kl": 0.1}}, "min_delta: has no effect"),
         ({"final": "best"}, "final:"),
         ({"final": "best", "validation": {"every": 5}, "keep_best": False}, "final:"),
+        ({"final": "best", "steps": 9, "validation": {"every": 10}}, "final: .*every = 10 is above steps = 9"),
+        ({"preset": "prorl", "steps": 19}, "patience: has no effect: .*every = 20 is above steps = 19"),
         ({"keep_best": False}, "keep_best: has no effect"),
         ({"validation": {"problems": "some.jsonl"}}, "problems: has no effect"),
         ({"validation": {"every": 5, "problems": "some.jsonl", "size": 3}}, "size: has no effect"),
@@ -166,6 +101,7 @@ def test_prorl_watches_a_validation_set():
     prorl = TrainRecipe.model_validate({"preset": "prorl"})
     assert prorl.validation.every and prorl.objective.reference_reset_patience
     assert TrainRecipe.model_validate({"preset": "prorl", "validation": {"every": 7}}).validation.every == 7
+    TrainRecipe(steps=10, final="best", validation=ValidationRecipe(every=10))
 
 
 # Checkpoints
@@ -192,14 +128,12 @@ def test_the_best_checkpoint_outlives_the_last_ones(tmp_path):
 
 
 def test_the_result_is_the_last_model_or_the_best(tmp_path):
-    class Learner(SimpleNamespace):
-        ranks = Ranks()
-        saved = 0
-
     state = TrainerState(20, 20, 0, 0, progress=seen([0.5, 0.4]))
     make_checkpoint(tmp_path, replace(state, step=10), 1, True)
-    assert save_result(Learner(), tmp_path / "model", tmp_path, state, tmp_path, "best") == 10
-    assert (tmp_path / "model" / "weights").read_text() == "10"
+    assert make_checkpoint(tmp_path, state, 1, True) == [10, 20]
+    for final, step in (("best", 10), ("last", 20)):
+        assert save_result(tmp_path / final, tmp_path, state, final) == step
+        assert (tmp_path / final / "weights").read_text() == str(step)
 
 
 def test_state_goes_through_a_checkpoint(tmp_path):

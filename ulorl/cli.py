@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -34,6 +34,9 @@ from ulorl.cli_train import train
 from ulorl.cli_verify import app as verify_app
 from ulorl.errors import MENDED_BY_USERS, ReportedError, UserError
 from ulorl.process import launched_processes, leave_at_once
+
+if TYPE_CHECKING:
+    from ulorl.recipe import Recipe
 
 INTERRUPTED = 130
 """The exit code after an interrupt, the shell's."""
@@ -89,20 +92,13 @@ def curate(
     as_json: AsJson = False,
     force: Force = False,
 ) -> None:
-    """Clean problems; every dropped row keeps its reason. Without --recipe or --steps, all steps but difficulty."""
+    """Clean problems; every dropped row keeps its reason. Without --recipe: all steps but difficulty, or named ones."""
     if explain:
         return _explain(inputs, explain, as_json)
     from ulorl import pipeline
-    from ulorl.recipe import CURATE_STEPS
-    from ulorl.recipe_file import load_recipe
     from ulorl.report.display import open_display
 
-    chosen = [step.strip() for step in steps.split(",")] if steps else []
-    if not chosen and recipe is None:
-        chosen = [step for step in CURATE_STEPS if step != "difficulty"]
-    settings = [*(overrides or []), f"data.inputs={json.dumps(inputs)}"]
-    settings += [f"curate.steps={json.dumps(chosen)}"] if chosen else []
-    resolved = load_recipe(recipe, settings, embedded=False)
+    resolved = _curate_recipe(recipe, [*(overrides or []), f"data.inputs={json.dumps(inputs)}"], steps)
     if dry_run:
         return print_recipe(resolved, as_json)
     if output is None:
@@ -167,6 +163,24 @@ def doctor(recipe: RecipeOption = None, overrides: Overrides = None, as_json: As
         print(render(diagnosis))
     if not diagnosis.ok:
         raise typer.Exit(2)
+
+
+def _curate_recipe(recipe: Path | None, settings: list[str], steps: str) -> Recipe:
+    """The recipe of curation; without a file, and where no steps are named, its steps are all but difficulty."""
+    from ulorl.recipe import CURATE_STEPS
+    from ulorl.recipe_file import load_recipe
+
+    def with_steps(names: Sequence[str]) -> Recipe:
+        return load_recipe(recipe, [*settings, f"curate.steps={json.dumps(names)}"], embedded=False)
+
+    if steps:
+        if any(setting.partition("=")[0].strip() == "curate.steps" for setting in settings):
+            raise UserError("--steps: goes without --set curate.steps; name the steps once")
+        return with_steps([step.strip() for step in steps.split(",")])
+    found = load_recipe(recipe, settings, embedded=False)
+    if recipe is not None or "steps" in found.curate.model_fields_set:
+        return found
+    return with_steps([step for step in CURATE_STEPS if step != "difficulty"])
 
 
 def _explain(directories: list[str], row: str, as_json: bool) -> None:

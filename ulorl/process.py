@@ -17,6 +17,9 @@ from typing import NoReturn
 
 from ulorl.errors import UserError
 
+LAUNCHER = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What every launcher (torchrun, DeepSpeed) sets. One alone may be left from something else."""
+
 
 def launched_processes() -> int:
     """Processes of the launcher that started this one; 1 without a launcher."""
@@ -33,14 +36,21 @@ def join_process_group(on_gpu: bool, timeout_s: float | None = None) -> None:
 
     Under a launcher (torchrun, DeepSpeed) it spans the launcher's ranks. Alone, the process is rank 0 of 1 and
     opens no port: runs side by side, and subprocesses that inherit the environment, cannot collide. ``timeout_s``
-    bounds every collective; None is torch's default.
+    bounds every collective; None is torch's default. UserError where there are to be several processes, but not all
+    that a launcher sets is there.
     """
     import torch
 
     if torch.distributed.is_initialized():
         return
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
-    if "MASTER_PORT" in os.environ:
+    missing = [name for name in LAUNCHER if name not in os.environ]
+    if missing and launched_processes() > 1:
+        raise UserError(
+            f"WORLD_SIZE is {launched_processes()}, but {', '.join(missing)} not set; a launcher sets them all: start "
+            "with --nproc N, torchrun or deepspeed, or unset WORLD_SIZE"
+        )
+    if not missing:
         if on_gpu:
             local_rank, devices = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
             if local_rank >= devices:

@@ -70,13 +70,28 @@ class RolloutRecipe(Section):
             raise ValueError(f"in_flight: {self.in_flight} must be a multiple of group_size = {self.group_size}")
         return self
 
+    @property
+    def rounds(self) -> int:
+        """Segments decoded in one step, at most."""
+        return self.max_rounds if self.dynamic_sampling == "refill" else 1
+
+    @property
+    def may_leave_surplus(self) -> bool:
+        """Whether, with one segment a sample, more groups may be there to train on than a step takes.
+
+        Without `in_flight` no more prompts enter than groups are missing; with it so many enter in every round.
+        """
+        entering = self.in_flight // self.group_size
+        return self.dynamic_sampling == "refill" and entering > 1 and entering * self.rounds > self.prompts_per_step
+
 
 class ObjectiveRecipe(Section):
     """The loss. The defaults are UloRL's: GRPO advantages, POIS ratios, DMMPTs, token-level mean, no KL."""
 
     ratio: Ratio = "pois"
     """Old log-probs: `pois`, the policy at the start of the step for all tokens; `sais`, those recorded when each
-    segment was sampled; `tois`, true on-policy, which needs one segment and one update a step."""
+    segment was sampled; `tois`, true on-policy, which needs one segment and one update a step, and no surplus of
+    `refill`."""
     clip_low: float = Field(default=0.2, gt=0, lt=1)
     """Lower clip of the ratio; under `pois` it acts from the second update on a batch."""
     clip_high: float = Field(default=0.2, gt=0)
@@ -222,13 +237,13 @@ class TrainRecipe(Section):
     schedule: tuple[PhaseRecipe, ...] = ()
     """Phases: what changes from a step on, as in `[[train.schedule]]`, `from_step = 100`, `max_tokens = 2048`."""
     checkpoint_every: int = Field(default=20, ge=1)
-    """Steps between checkpoints; the last step is always kept."""
+    """Steps between checkpoints; the last step has one too."""
     keep_checkpoints: int = Field(default=2, ge=1)
     """Latest checkpoints to keep."""
     keep_best: bool = True
     """Write a checkpoint at each validation that is the best so far (the earlier of equals), and keep it besides."""
     final: Literal["last", "best"] = "last"
-    """Which weights are the result: those of the last step, or those of the best validation."""
+    """Which weights are the result: those of the last step, or those of the best validation after a step."""
     timeout_s: float = Field(default=1800.0, gt=0)
     """Seconds that the processes of a run wait for one of them before the run ends with a message that names it; more
     than the longest segment takes. Has no effect on the result."""
@@ -244,12 +259,25 @@ class TrainRecipe(Section):
     def _check(self) -> Self:
         if self.objective.ratio == "tois" and self.rollout.segments > 1:
             raise ValueError("objective.ratio: tois needs rollout.segments = 1; pois takes several")
+        if self.objective.ratio == "tois" and self.rollout.may_leave_surplus:
+            raise ValueError(
+                'objective.ratio: tois needs rollout.in_flight = 0 with dynamic_sampling = "refill", which else keeps '
+                "surplus groups for the next step; pois takes them"
+            )
         if self.objective.soft_buffer > self.rollout.max_tokens:
             raise ValueError("objective.soft_buffer: is above rollout.max_tokens")
         if self.objective.reference_reset_patience and not self.validation.every:
             raise ValueError("objective.reference_reset_patience: needs validations (validation.every)")
         if self.final == "best" and not (self.validation.every and self.keep_best):
             raise ValueError('final: "best" needs validations (validation.every) and keep_best')
+        if self.validation.every > self.steps:
+            late = (
+                f"no step is validated, since validation.every = {self.validation.every} is above steps = {self.steps}"
+            )
+            if self.final == "best":
+                raise ValueError(f'final: "best" has no effect: {late}; lower it')
+            if self.objective.reference_reset_patience:
+                raise ValueError(f"objective.reference_reset_patience: has no effect: {late}; lower it")
         if not self.keep_best and not self.validation.every:
             raise ValueError("keep_best: has no effect without validations (validation.every)")
         if self.learner.lr_schedule != "constant" and self.learner.warmup_steps >= self.updates:

@@ -92,29 +92,10 @@ def _curate(recipe: Recipe) -> list[Size]:
 
 def _train(recipe: Recipe) -> list[Size]:
     train = recipe.train
-    rollout = train.rollout
-    samples = rollout.prompts_per_step * rollout.group_size
-    segment = rollout.max_tokens // rollout.segments
     longest = recipe.model.max_prompt_tokens + train.longest_trained
-    in_flight = samples * rollout.segments
     whole = max(1, train.learner.micro_batch_tokens * train.learner.sequence_parallel_size // longest)
     rows = [
-        ("new prompts a step", rollout.prompts_per_step, "prompts", "prompts_per_step"),
-        ("new samples a step", samples, "samples", "prompts_per_step × group_size"),
-        ("segment length", segment, "tokens", "max_tokens ÷ segments"),
-        (
-            "unfinished samples carried over, at most",
-            in_flight - samples,
-            "samples",
-            "new samples × (segments − 1)",
-        ),
-        ("samples decoded in a step, at most", in_flight, "samples", "new samples × segments"),
-        (
-            "tokens decoded in a step, at most",
-            in_flight * segment,
-            "tokens",
-            "decoded samples × segment length",
-        ),
+        *_rollout(recipe),
         ("longest training sequence", longest, "tokens", "max_prompt_tokens + max_tokens, of any phase"),
         (
             "longest sequences in a micro-batch",
@@ -123,18 +104,55 @@ def _train(recipe: Recipe) -> list[Size]:
             "micro_batch_tokens × sequence_parallel_size ÷ longest, at least 1",
         ),
         ("updates a step", train.objective.updates_per_step, "updates", "epochs × minibatches"),
-        (
-            "updates in all",
-            train.steps * train.objective.updates_per_step,
-            "updates",
-            "steps × epochs × minibatches",
-        ),
-        ("prompts in all", train.steps * rollout.prompts_per_step, "prompts", "steps × prompts_per_step"),
-        ("samples in all", train.steps * samples, "samples", "steps × new samples"),
+        ("updates in all, at most", train.updates, "updates", "steps × epochs × minibatches"),
         *_phases(recipe),
         *_validation(recipe),
     ]
     return [Size("train", *row) for row in rows]
+
+
+def _rollout(recipe: Recipe) -> list[tuple[str, int, str, str]]:
+    """What enters and is decoded in a step, which is one round of segments, or up to ``max_rounds`` to be refilled.
+
+    A sample is decoded in ``segments`` rounds at most. With ``in_flight`` whole prompts enter until at least so many
+    samples are unfinished: the last may bring all but one of its samples too many.
+    """
+    train, rollout = recipe.train, recipe.train.rollout
+    rounds, segments, group, in_flight = rollout.rounds, rollout.segments, rollout.group_size, rollout.in_flight
+    times = " × max_rounds" if rounds > 1 else ""
+    at_most = ", at most" if rounds > 1 or in_flight or rollout.max_age else ""
+    prompts, entering = (
+        (in_flight // group, "in_flight ÷ group_size") if in_flight else (rollout.prompts_per_step, "prompts_per_step")
+    )
+    samples, segment = prompts * group, train.longest_trained // segments
+    if in_flight and segments > 1:
+        carried = at_once = in_flight + group - 1
+        carried_how = at_once_how = "in_flight + group_size − 1"
+    else:
+        carried, carried_how = samples * (segments - 1), f"{entering} × group_size × (segments − 1)"
+        at_once, at_once_how = samples * segments, f"{entering} × group_size × segments"
+    more_how = f" + {entering} × group_size × (max_rounds − 1)" if rounds > 1 else ""
+    return [
+        (f"new prompts a step{at_most}", prompts * rounds, "prompts", f"{entering}{times}"),
+        (f"new samples a step{at_most}", samples * rounds, "samples", "new prompts × group_size"),
+        ("segment length", rollout.max_tokens // segments, "tokens", "max_tokens ÷ segments"),
+        ("unfinished samples carried over, at most", carried, "samples", carried_how),
+        ("samples decoded at once, at most", at_once, "samples", at_once_how),
+        (
+            "samples decoded in a step, at most",
+            at_once + samples * (rounds - 1),
+            "samples",
+            f"decoded at once{more_how}",
+        ),
+        (
+            "tokens decoded in a step, at most",
+            at_once * rounds * segment,
+            "tokens",
+            f"decoded at once{times} × segment length, of any phase",
+        ),
+        (f"prompts in all{at_most}", train.steps * prompts * rounds, "prompts", "steps × new prompts"),
+        (f"samples in all{at_most}", train.steps * samples * rounds, "samples", "steps × new samples"),
+    ]
 
 
 def _phases(recipe: Recipe) -> list[tuple[str, int, str, str]]:

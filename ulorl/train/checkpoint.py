@@ -133,20 +133,14 @@ def best_checkpoint(root: Path, state: TrainerState) -> Path | None:
     return path if path.is_dir() else None
 
 
-def save_result(
-    learner: Learner, directory: Path, root: Path, state: TrainerState, tokenizer_directory: Path, final: str
-) -> int:
-    """The model that a run ends with, in ``directory``; the step whose weights it has.
+def save_result(directory: Path, root: Path, state: TrainerState, final: str) -> int:
+    """The model that a run ends with, in ``directory``, out of a checkpoint in ``root``; the step whose weights it has.
 
-    ``final`` is "last", or "best": that of the best validation, which the checkpoints in ``root`` hold unless it is the
-    last step's.
+    ``final`` is "last", or "best": that of the best validation.
     """
     best = best_checkpoint(root, state) if final == "best" else None
-    if best is None or state.progress.best_step == state.step:
-        save_model(learner, directory, tokenizer_directory)
-        return state.step
-    learner.ranks.once(lambda: shutil.copytree(best / "model", directory))
-    return state.progress.best_step
+    shutil.copytree((best or _named(root, state.step)) / "model", directory)
+    return state.progress.best_step if best else state.step
 
 
 def _named(root: Path, step: int) -> Path:

@@ -89,6 +89,8 @@ def train_from_rollouts(
         learner = open_learner(recipe, model_dir, ranks)
         saved = SavedRollouts(folder, ranks, learner.hf_model.config.vocab_size)
         trainer = _FromRollouts(recipe, saved, learner, prompter, ranks)
+        if saved.note:
+            display.log(f"train: {saved.note}")
         steps = min(recipe.train.steps, len(saved))
         if steps < recipe.train.steps:
             display.log(f"train: {folder} holds the rollouts of {steps} steps, of {recipe.train.steps} in the recipe")

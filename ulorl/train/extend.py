@@ -45,21 +45,23 @@ def extends(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
 _GROWING = {"steps", "schedule"}
 
 
-def adopt(work: Work) -> bool:
-    """Give unfinished ``work`` what the finished run that it extends left; whether there was anything.
+def adopt(work: Work) -> str:
+    """Give unfinished ``work`` what the finished run that it extends left; what to tell people of it, if anything.
 
     The checkpoints come last: where they are, all is there.
     """
     earlier = manifest_at(work.final)
     if earlier is None or not extends(earlier, work.identity) or (work.path / CHECKPOINTS).exists():
-        return False
-    if not (work.final / CHECKPOINTS).is_dir():
-        return False
+        return ""
+    if not any((work.final / CHECKPOINTS).glob("step_[0-9]*")):
+        return (
+            f"begins anew at step 1: the finished run of fewer steps in {work.final} holds no checkpoint to go on from"
+        )
     for entry in sorted(work.final.iterdir()):
         if entry.name not in _OWN:
             _link(entry, work.path)
     _link(work.final / CHECKPOINTS, work.path)
-    return True
+    return f"goes on from the finished run of fewer steps in {work.final}"
 
 
 def _link(entry: Path, into: Path) -> None:

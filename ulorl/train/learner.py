@@ -116,7 +116,7 @@ class Learner:
     def _update(self, parts: list[list[Batch]]) -> UpdateTally:
         """This rank's share of the step's updates; ``parts``: its micro-batches, by minibatch."""
         objective, self._start_version = self.objective, self.version
-        tally = UpdateTally(self.version, objective.updates_per_step, objective.epochs)
+        tally = UpdateTally(self.version, len(parts) * objective.epochs, objective.epochs)
         # What is decided by the policy at the start of the step needs a pass of its own before anything changes.
         first = None
         if objective.updates_per_step > 1 or objective.entropy_scope == "batch":

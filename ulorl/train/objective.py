@@ -3,7 +3,8 @@
 Ratios (r = exp(log-prob - old log-prob)) differ in the old log-prob:
 - `pois` (UloRL): that of the policy at the start of the step, for *all* tokens, whichever policy sampled them; at
   the first update the ratio is exactly 1 and nothing is clipped;
-- `tois`: the same, in runs where a sample is one segment and a step one update, so that it is the truth;
+- `tois`: the same, in runs where a sample is one segment, a step one update, and all that trains is of the step, so
+  that it is the truth;
 - `sais`: that recorded when the token was sampled, segment by segment.
 
 The normaliser is fixed before the update is cut into micro-batches: every token has a weight that depends on the

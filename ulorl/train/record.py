@@ -1,7 +1,7 @@
 """What is kept and shown of every step: its metrics, its samples, and words where something is amiss.
 
-Invariants: a step's samples are on disk before its line of metrics is, so that a line stands for a whole step; of
-several processes each keeps its own samples, the first alone writes metrics.
+Invariants: a step's samples, those of all processes, are on disk before its line of metrics is, so that a line stands
+for a whole step; of several processes each keeps its own samples, the first alone writes metrics.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Recorder:
             write_rollouts(self._directory, result.step, rollout_table(entries, self._prompter), self._ranks)
         if result.validation is not None:
             self._keep(result.validation)
+        self._ranks.meet("keep the samples of the step")
         if self._writer is not None:
             self._writer.write(result.step, values)
         for note in result.notes:

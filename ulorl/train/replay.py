@@ -4,7 +4,8 @@ Invariants:
 - a step's files hold all that an update needs: token ids, log-probs and policy versions as they were sampled, rewards,
   and the group of each sample; read back they give the same trajectories, to the bit in float32;
 - members of a group that left in earlier steps (``group_policy = "sample"``) are peers of those that leave now, as in
-  the run that sampled them; whether a uniform group trains follows from the recipe that trains, not from that run's.
+  the run that sampled them; whether a uniform group trains follows from the recipe that trains, not from that run's;
+- a step counts with the files of all processes that sampled, or not at all.
 
 Does not: read the problems; a group read back knows its problem's id and task, and no more.
 """
@@ -34,7 +35,7 @@ from ulorl.verify import Verdict
 
 ROLLOUTS = "rollouts"
 _MAY_BE_NULL = {"answer", "equivalent"}
-_FILE = re.compile(r"step_(\d+)(?:_rank_\d+)?\.parquet")
+_FILE = re.compile(r"step_(\d+)((?:_rank_\d+)?)\.parquet")
 
 
 def rollout_table(entries: Sequence[Leaving], prompter: Prompter) -> pa.Table:
@@ -95,12 +96,13 @@ def rollouts_in(directory: Path) -> Path:
 class SavedRollouts:
     """The experience of a run that kept its samples, step by step from the first, for one rank of however many.
 
-    ``vocabulary``: the number of token ids that the model to be trained knows.
+    ``vocabulary``: the number of token ids that the model to be trained knows. ``note`` tells people of a last step
+    that is left out because a kill came between its files. UserError where another step lacks files.
     """
 
     def __init__(self, folder: Path, ranks: Ranks, vocabulary: int) -> None:
         self._ranks, self._vocabulary, self._groups = ranks, vocabulary, dict[int, Group]()
-        self._files = sorted(_files(folder).items())
+        self._files, self.note = ranks.once(lambda: _whole_steps(folder))
 
     def __len__(self) -> int:
         return len(self._files)
@@ -143,6 +145,37 @@ def _files(folder: Path) -> dict[int, list[Path]]:
         if match := _FILE.fullmatch(path.name):
             found.setdefault(int(match.group(1)), []).append(path)
     return found
+
+
+def _whole_steps(folder: Path) -> tuple[list[tuple[int, list[Path]]], str]:
+    """Steps with their files, in order, and what to tell of a last one that is not whole."""
+    steps = sorted(_files(folder).items())
+    lacks = _lacking(steps)
+    *earlier, last = steps
+    for number, paths in earlier:
+        if lacks[number]:
+            raise UserError(
+                f"{paths[0].parent}: step {number} lacks {lacks[number]}, which other steps have; bring the samples of "
+                "all processes together, or sample them again"
+            )
+    if not lacks[last[0]]:
+        return steps, ""
+    if not earlier:
+        raise UserError(f"{folder}: holds no whole step, step {last[0]} lacks {lacks[last[0]]}; sample it again")
+    return earlier, f"{folder}: step {last[0]} is left out, since it lacks {lacks[last[0]]}"
+
+
+def _lacking(steps: Sequence[tuple[int, list[Path]]]) -> dict[int, str]:
+    """For each step, the files of processes that it has not; "" where it has all."""
+    found = {number: {_FILE.fullmatch(path.name)[2] for path in paths} for number, paths in steps}  # type: ignore[index]
+    suffixes = set().union(*found.values())
+    numbers = [int(suffix.removeprefix("_rank_")) for suffix in suffixes - {""}]
+    # A run of one process has files without a rank; of several there are at least two, from 0 on.
+    suffixes |= {f"_rank_{rank}" for rank in range(max(1, *numbers) + 1)} if numbers else set()
+    return {
+        number: ", ".join(f"step_{number:06d}{suffix}.parquet" for suffix in sorted(suffixes - own))
+        for number, own in found.items()
+    }
 
 
 def _rows(path: Path, vocabulary: int) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 Invariants: every finished step is in metrics.jsonl once; of several processes the first alone begins and finishes the
 directory and writes what is of all of them; what is lost by ``kill -9`` is at most the steps since
-the latest checkpoint, and they are repeated with the same seeds.
+the latest checkpoint, and they are repeated with the same seeds. The last step has a checkpoint, of which the result is
+made and from which a longer run goes on.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def train(
     """
 
     def make(work: artifact.Work, ranks: Ranks) -> dict[str, object]:
-        if ranks.once(lambda: adopt(work)):
-            display.log(f"train: goes on from the finished run of fewer steps in {work.final}")
+        if note := ranks.once(lambda: adopt(work)):
+            display.log(f"train: {note}")
         return _run(recipe, work.path, problems_path, model_dir, engine(), prompter, display, ranks)
 
     return in_directory(
@@ -234,7 +235,7 @@ def _run(
             values = record.step(result, trainer.pool, settings.steps)
             record.warn(result, values)
             due = result.step % settings.checkpoint_every == 0 or (settings.keep_best and result.new_best)
-            if due and result.step < settings.steps:
+            if due or result.step == settings.steps:
                 save_checkpoint(
                     root,
                     learner,
@@ -246,7 +247,7 @@ def _run(
                 )
     trainer.rewards.close()
     ranks.once(lambda: _check_learned(directory, learner.version, settings.steps))
-    kept = save_result(learner, directory / "model", root, trainer.state, model_dir, settings.final)
+    kept = ranks.once(lambda: save_result(directory / "model", root, trainer.state, settings.final))
     counts: dict[str, object] = {"steps": trainer.step, "updates": learner.version, "prompts": trainer.stream.drawn}
     counts["model_step"] = kept
     if trainer.progress.best is not None:

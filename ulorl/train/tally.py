@@ -25,8 +25,10 @@ _LARGEST = {"mismatch_max"}
 class UpdateTally:
     """Sums over micro-batches; ``metrics`` turns them into shares and means.
 
+    ``updates`` are those that are made: fewer than the recipe's where there are fewer trajectories than minibatches.
+
     Mismatch between the engine's log-probs and the trainer's is taken before any mask, over the tokens that
-    the policy of this very step sampled (older tokens differ because the policy does).
+    the policy of this very step sampled (older tokens differ because the policy does); without any it is not defined.
     """
 
     version: int
@@ -93,7 +95,15 @@ class UpdateTally:
 
     def metrics(self) -> dict[str, float]:
         """The step's values under the names of ``ulorl.report.metrics``."""
-        on_policy = max(1, self.on_policy)
+        mismatch = (
+            {
+                "mismatch/mean": self.mismatch_sum / self.on_policy,
+                "mismatch/max": self.mismatch_max,
+                "mismatch/share_above_0.1": self.mismatch_off / self.on_policy,
+            }
+            if self.on_policy
+            else {}
+        )
         return {
             "objective/loss": self.loss,
             "objective/grad_norm": self.grad_norm,
@@ -106,7 +116,5 @@ class UpdateTally:
             "objective/mastered_share": self.mastered / self.tokens,
             **{f"segment/{name}": count / self.tokens for name, count in zip(AGES, self.by_age, strict=True)},
             "entropy/mean": self.entropy / self.tokens,
-            "mismatch/mean": self.mismatch_sum / on_policy,
-            "mismatch/max": self.mismatch_max,
-            "mismatch/share_above_0.1": self.mismatch_off / on_policy,
+            **mismatch,
         }
