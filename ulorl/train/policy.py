@@ -13,13 +13,14 @@ from torch import nn
 
 from ulorl.errors import UserError
 from ulorl.recipe_train import Packing
+from ulorl.train.chance import remove_dropout, set_mode
 from ulorl.train.logprobs import token_logprobs
 from ulorl.train.packing import PACKED, flash_kernel, pack, register, unpackable
 from ulorl.train.sequence_parallel import SequenceGroup, check_heads
 
 
 class Policy(nn.Module):
-    """A Hugging Face causal language model whose forward pass never holds all logits.
+    """A Hugging Face causal language model whose forward pass never holds all logits, and has no dropout.
 
     ``packed`` says whether its sequences are; UserError where they cannot be and ``packing`` or ``group`` demands it.
     """
@@ -42,6 +43,7 @@ class Policy(nn.Module):
             directory, dtype=getattr(torch, dtype), attn_implementation="sdpa"
         )
         self.model.config.use_cache = False
+        remove_dropout(self.model)
         self.head = TiledHead(self.model.get_output_embeddings())
         self.group = group or SequenceGroup()
         self._apart = unpackable(self.model)
@@ -64,6 +66,12 @@ class Policy(nn.Module):
             if demanded and self._apart is not None:
                 raise UserError(f"train.learner: {setting} needs a model whose sequences can be packed; {self._apart}")
         return packing != "never" and self._apart is None
+
+    def train(self, mode: bool = True) -> Policy:
+        """As of any module, but for what draws at random (``ulorl.train.chance``)."""
+        super().train(mode)
+        set_mode(self.model, mode)
+        return self
 
     @property
     def rows(self) -> str:
