@@ -57,7 +57,7 @@ def plain_loss(model_dir, items, mask_below=None):
     """The objective from full logits, one sequence at a time, in float64; mean entropy with it."""
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float64)
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float64, experts_implementation="eager")
     total, entropies = sum(len(item.token_ids) for item in items), []
     loss = torch.zeros((), dtype=torch.float64)
     for item in items:

@@ -32,7 +32,9 @@ class HFEngine:
         """Load the model of ``directory`` to the GPU when there is one. Raises EngineError."""
         import torch
         from transformers import AutoModelForCausalLM
+        from transformers.utils.logging import disable_progress_bar
 
+        disable_progress_bar()
         torch.set_num_threads(thread_count(settings.threads))
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
@@ -123,10 +125,20 @@ class HFEngine:
         # Read whole before anything changes: a bad stream leaves the old weights as they were.
         state = dict(self._names.checked(named_tensors))
         try:
-            self._model.load_state_dict(state, strict=False)
-        except RuntimeError as error:
+            # Loaded as files are, for their tensors are not always those of the modules (experts).
+            loaded, report = type(self._model).from_pretrained(
+                None, config=self._model.config, state_dict=state, dtype=self._model.dtype, output_loading_info=True
+            )
+        except (RuntimeError, ValueError) as error:
             raise EngineError(f"loading weights of version {version}: {error}") from error
-        self._model.tie_weights()
+        for kind in ("missing_keys", "unexpected_keys"):
+            if report[kind]:
+                what, first = kind.replace("_keys", ""), min(report[kind])
+                raise EngineError(
+                    f"loading weights of version {version}: {len(report[kind])} tensors of the model in memory are "
+                    f"{what}, {first!r} first; its files and transformers disagree"
+                )
+        self._model.load_state_dict(loaded.state_dict())
         self.policy_version = version
 
     def sleep(self) -> None:
