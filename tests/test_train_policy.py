@@ -3,7 +3,13 @@
 import pytest
 import torch
 import transformers
+from tiny_model import _write_tokenizer
 
+from ulorl.engine.base import GenerationRequest, Sampling
+from ulorl.engine.hf_engine import HFEngine
+from ulorl.engine.weights import read_weights
+from ulorl.errors import UserError
+from ulorl.recipe import EngineRecipe
 from ulorl.train.policy import Policy
 
 pytestmark = pytest.mark.engine
@@ -73,3 +79,71 @@ def test_a_policy_in_training_has_no_dropout(tmp_path, name, settings, checkpoin
         torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-5)
     logprobs.sum().backward()  # recomputes what was not kept
     assert any(module.training for module in policy.model.modules()) == checkpointing
+
+
+GEMMA2 = {"head_dim": 32, "query_pre_attn_scalar": 32}
+
+
+@pytest.mark.parametrize("packing", ["auto", "never"])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("Gemma2", GEMMA2 | {"final_logit_softcapping": 30.0, "attn_logit_softcapping": 50.0}),
+        ("Gemma2", GEMMA2 | {"final_logit_softcapping": 5.0, "attn_logit_softcapping": None}),
+        ("Gemma2", GEMMA2 | {"final_logit_softcapping": None, "attn_logit_softcapping": 5.0}),
+        ("Granite", {"logits_scaling": 8.0, "attention_multiplier": 0.17}),
+        ("Cohere", {"logit_scale": 0.0625}),
+    ],
+)
+def test_logprobs_are_those_of_models_that_scale_or_cap_their_logits(tmp_path, name, settings, packing):
+    tokens, response = sequences()
+    directory = make(tmp_path, name, **settings)
+    policy = Policy(directory, "float32", packing=packing)
+    expected = plain(directory, tokens)
+    for found, one in zip(policy(tokens, response, TEMPERATURE), expected, strict=True):
+        torch.testing.assert_close(found, one, atol=2e-5, rtol=1e-5)
+
+
+def test_the_engine_of_transformers_caps_attention_too(tmp_path):
+    directory = make(tmp_path, "Gemma2", **GEMMA2, attn_logit_softcapping=5.0)
+    _write_tokenizer(directory)
+    engine = HFEngine(directory, EngineRecipe(kind="hf", threads=1), dtype="float32", max_model_len=64)
+    engine.load_weights(((name, 1.1 * tensor) for name, tensor in read_weights(directory)), 1)
+    (generation,) = engine.generate([GenerationRequest("", tuple(range(4, 30)), 12, 0, Sampling(TEMPERATURE))])
+    engine._model.save_pretrained(directory)
+    tokens = torch.tensor([[*range(4, 30), *generation.token_ids]])
+    expected, _ = plain(directory, tokens)
+    assert generation.logprobs == pytest.approx(expected[0, -12:].tolist(), abs=1e-4)
+
+
+class Sharpened(transformers.LlamaForCausalLM):
+    """Does to its logits what no configuration says."""
+
+    def forward(self, *arguments, **settings):
+        output = super().forward(*arguments, **settings)
+        output.logits = output.logits * 1.5
+        return output
+
+
+def test_a_model_that_does_something_unknown_is_refused(tmp_path, monkeypatch):
+    directory = make(tmp_path, "Llama")
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", Sharpened.from_pretrained)
+    with pytest.raises(
+        UserError, match=r"differ by .* nats from those of Sharpened, which does something to its logits"
+    ):
+        Policy(directory, "float32")
+    monkeypatch.undo()
+    monkeypatch.setattr("ulorl.train.policy.attention_for", lambda _: "sdpa")
+    directory = make(tmp_path, "Gemma2", **GEMMA2, attn_logit_softcapping=5.0)
+    with pytest.raises(UserError, match=r"of Gemma2ForCausalLM, which has attention that is computed otherwise"):
+        Policy(directory, "float32")
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen3Moe", "Lfm2", "GPT2", "OPT"])
+def test_rounding_in_half_precision_is_no_difference(tmp_path, name):
+    more = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32} if name == "Qwen3Moe" else {}
+    more |= {"layer_types": ["conv", "full_attention"]} if name == "Lfm2" else {}
+    more |= {"word_embed_proj_dim": 64, "ffn_dim": 96} if name == "OPT" else {}
+    policy = Policy(make(tmp_path, name, **more), "bfloat16", packing="auto")
+    tokens, response = sequences()
+    assert policy(tokens, response, TEMPERATURE)[0].isfinite().all()

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ulorl.engine.attention import attention_for
 from ulorl.engine.base import EngineError, Generation, GenerationRequest, NamedTensors, OnDone, Sampling
 from ulorl.engine.checks import check_requests
 from ulorl.engine.prompts import stop_token_ids
@@ -39,7 +40,10 @@ class HFEngine:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
             model: Any = AutoModelForCausalLM.from_pretrained(
-                directory, dtype=getattr(torch, dtype), local_files_only=True
+                directory,
+                dtype=getattr(torch, dtype),
+                attn_implementation=attention_for(directory),
+                local_files_only=True,
             )
         except (OSError, ValueError) as error:
             raise EngineError(f"model.path: transformers cannot load {directory}: {error}") from error
