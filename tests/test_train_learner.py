@@ -1,5 +1,7 @@
 """The DeepSpeed update on the tiny model: against a plain computation, and independent of how it is cut."""
 
+import json
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +16,7 @@ from ulorl.recipe import ModelRecipe
 from ulorl.recipe_train import LearnerRecipe, ObjectiveRecipe
 from ulorl.train.advantage import advantages as group_advantages
 from ulorl.train.batch import Trajectory, split, trajectory
-from ulorl.train.checkpoint import TrainerState, checkpoints, load_checkpoint, save_checkpoint
+from ulorl.train.checkpoint import TrainerState, checkpoints, load_checkpoint, save_checkpoint, save_model
 from ulorl.train.learner import Learner
 from ulorl.train.pool import Group, Sample, UnfinishedPool
 
@@ -55,7 +57,7 @@ def plain_loss(model_dir, items, mask_below=None):
     """The objective from full logits, one sequence at a time, in float64; mean entropy with it."""
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float64)
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float64, experts_implementation="eager")
     total, entropies = sum(len(item.token_ids) for item in items), []
     loss = torch.zeros((), dtype=torch.float64)
     for item in items:
@@ -299,3 +301,22 @@ def test_experience_is_split_in_nearly_equal_parts(count, parts, sizes):
     found = split(list(range(count)), parts)
     assert [len(part) for part in found] == sizes
     assert [item for part in found for item in part] == list(range(count))
+
+
+def test_a_saved_model_has_the_configurations_of_the_start_model(tiny_model, tmp_path):
+    """Also those that transformers would not write: a temperature for sampling without ``do_sample``."""
+    from transformers import AutoModelForCausalLM
+
+    start = shutil.copytree(tiny_model, tmp_path / "start")
+    generation = {"eos_token_id": [2, 5], "temperature": 0.6, "top_p": 0.95}
+    (start / "generation_config.json").write_text(json.dumps(generation))
+    config = json.loads((start / "config.json").read_text()) | {"attention_dropout": 0.1, "use_cache": True}
+    (start / "config.json").write_text(json.dumps(config))
+    learner = learner_of(start)
+    learner.update(trajectories())
+    save_model(learner, tmp_path / "saved", start)
+    assert json.loads((tmp_path / "saved" / "generation_config.json").read_text()) == generation
+    assert json.loads((tmp_path / "saved" / "config.json").read_text()) == config
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "saved")
+    for name, tensor in weights(learner).items():
+        assert torch.equal(loaded.get_parameter(name), tensor), name

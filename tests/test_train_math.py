@@ -49,6 +49,31 @@ def test_logprobs_and_entropy_equal_numpy_for_any_tile(tile, scale):
     np.testing.assert_allclose(offset.grad, gradient.sum(axis=0), atol=1e-9)
 
 
+@pytest.mark.parametrize("tile", [(4, 3), (100, 100)])
+@pytest.mark.parametrize(("scale", "softcap"), [(0.125, None), (1.0, 5.0), (3.0, 5.0)])
+def test_scaled_and_capped_logits_have_the_gradient_of_autograd(tile, scale, softcap):
+    random = torch.Generator().manual_seed(1)
+    shapes = ((9, 5), (11, 5), (11,), (9,), (9,))
+    states, head, offset, slope, entropy_slope = (
+        torch.randn(shape, generator=random, dtype=torch.float64) for shape in shapes
+    )
+    targets = torch.randint(0, 11, (9,), generator=random)
+    given = [one.requires_grad_() for one in (states * 4, head, offset)]
+    logits = torch.nn.functional.linear(*given) * scale
+    logits = logits if softcap is None else softcap * torch.tanh(logits / softcap)
+    every = torch.log_softmax(logits / 0.7, dim=-1)
+    expected = every[torch.arange(9), targets], -(every.exp() * every).sum(-1)
+    found = token_logprobs(
+        given[0], targets, given[1], given[2], temperature=0.7, scale=scale, softcap=softcap, tile=tile
+    )
+    gradients = []
+    for logprobs, entropy in (expected, found):
+        gradients.append(torch.autograd.grad(logprobs @ slope + entropy @ entropy_slope, given))
+    for one, other in ((expected, found), gradients):
+        for right, mine in zip(one, other, strict=True):
+            torch.testing.assert_close(mine, right, atol=1e-10, rtol=1e-10)
+
+
 def test_logprobs_of_half_precision_states_are_kept_in_fp32():
     states, head = torch.randn(6, 8, dtype=torch.bfloat16), torch.randn(50, 8, dtype=torch.bfloat16)
     logprobs, entropy = token_logprobs(states, torch.arange(6), head, temperature=1.0, tile=(4, 16))

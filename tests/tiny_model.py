@@ -18,15 +18,20 @@ CHAT_TEMPLATE = (
 
 
 def make_tiny_model(
-    directory: Path, seed: int = 0, *, hidden_size: int = 64, layers: int = 2, tied: bool = True
+    directory: Path, seed: int = 0, *, hidden_size: int = 64, layers: int = 2, tied: bool = True, experts: int = 0
 ) -> Path:
-    """Write model and tokenizer to ``directory`` and return it. ``tied``: no lm_head of its own."""
+    """Write model and tokenizer to ``directory`` and return it. ``tied``: no lm_head of its own.
+
+    ``experts``: of each layer, two of them chosen for a token; 0 is a dense model.
+    """
     import torch
-    from transformers import Qwen3Config, Qwen3ForCausalLM
+    from transformers import AutoModelForCausalLM, Qwen3Config, Qwen3MoeConfig
 
     directory.mkdir(parents=True, exist_ok=True)
     tokenizer_size = _write_tokenizer(directory)
-    config = Qwen3Config(
+    mixture = {"num_experts": experts, "num_experts_per_tok": 2, "moe_intermediate_size": 32} if experts else {}
+    config = (Qwen3MoeConfig if experts else Qwen3Config)(
+        **mixture,
         vocab_size=tokenizer_size,
         hidden_size=hidden_size,
         intermediate_size=2 * hidden_size,
@@ -43,7 +48,7 @@ def make_tiny_model(
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = Qwen3ForCausalLM(config).float()
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     model.generation_config.eos_token_id = 2
     model.generation_config.pad_token_id = 0
     model.save_pretrained(directory)

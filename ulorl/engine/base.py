@@ -90,7 +90,7 @@ class Engine(Protocol):
         ...
 
     def load_weights(self, named_tensors: NamedTensors, version: int) -> None:
-        """Replace all weights (Hugging Face parameter names), drop the prefix cache, and set the version."""
+        """Replace all weights (names and tensors as in the model's files), drop the prefix cache, set the version."""
         ...
 
     def sleep(self) -> None:

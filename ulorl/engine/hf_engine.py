@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ulorl.engine.attention import attention_for
 from ulorl.engine.base import EngineError, Generation, GenerationRequest, NamedTensors, OnDone, Sampling
 from ulorl.engine.checks import check_requests
 from ulorl.engine.prompts import stop_token_ids
@@ -32,12 +33,17 @@ class HFEngine:
         """Load the model of ``directory`` to the GPU when there is one. Raises EngineError."""
         import torch
         from transformers import AutoModelForCausalLM
+        from transformers.utils.logging import disable_progress_bar
 
+        disable_progress_bar()
         torch.set_num_threads(thread_count(settings.threads))
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
             model: Any = AutoModelForCausalLM.from_pretrained(
-                directory, dtype=getattr(torch, dtype), local_files_only=True
+                directory,
+                dtype=getattr(torch, dtype),
+                attn_implementation=attention_for(directory),
+                local_files_only=True,
             )
         except (OSError, ValueError) as error:
             raise EngineError(f"model.path: transformers cannot load {directory}: {error}") from error
@@ -123,10 +129,20 @@ class HFEngine:
         # Read whole before anything changes: a bad stream leaves the old weights as they were.
         state = dict(self._names.checked(named_tensors))
         try:
-            self._model.load_state_dict(state, strict=False)
-        except RuntimeError as error:
+            # Loaded as files are, for their tensors are not always those of the modules (experts).
+            loaded, report = type(self._model).from_pretrained(
+                None, config=self._model.config, state_dict=state, dtype=self._model.dtype, output_loading_info=True
+            )
+        except (RuntimeError, ValueError) as error:
             raise EngineError(f"loading weights of version {version}: {error}") from error
-        self._model.tie_weights()
+        for kind in ("missing_keys", "unexpected_keys"):
+            if report[kind]:
+                what, first = kind.replace("_keys", ""), min(report[kind])
+                raise EngineError(
+                    f"loading weights of version {version}: {len(report[kind])} tensors of the model in memory are "
+                    f"{what}, {first!r} first; its files and transformers disagree"
+                )
+        self._model.load_state_dict(loaded.state_dict())
         self.policy_version = version
 
     def sleep(self) -> None:

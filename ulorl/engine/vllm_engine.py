@@ -118,8 +118,7 @@ class VLLMEngine:
         self._fault = f"loading weights of version {version} failed half way; open the engine again"
         given = self._names.checked(named_tensors)
         engine.collective_rpc("reload_weights", kwargs={"weights_iterator": given})
-        if self._names.tied:
-            engine.collective_rpc(_repack_embeddings)
+        engine.collective_rpc(_repack, kwargs={"tied": self._names.tied})
         if not engine.reset_prefix_cache():
             self._fault = f"vLLM refused to drop the prefix cache after loading weights of version {version}"
             raise EngineError(self._fault)
@@ -163,15 +162,21 @@ class VLLMEngine:
         return self._engine
 
 
-def _repack_embeddings(worker: Any) -> None:
-    """Renew the packed copy of a tied output layer, which vLLM 0.32 on a CPU leaves as it was on a reload."""
+def _repack(worker: Any, tied: bool) -> None:
+    """Pack anew what vLLM 0.32 on a CPU packs on the first load alone: experts, and a tied output layer."""
+    from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
     from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmbedding
     from vllm.platforms import current_platform
 
-    if current_platform.is_cpu():
-        for module in worker.get_model().modules():
-            if isinstance(module, VocabParallelEmbedding):
-                module.quant_method.process_weights_after_loading(module)
+    if not current_platform.is_cpu():
+        return
+    for module in worker.get_model().modules():
+        if isinstance(module, VocabParallelEmbedding) and tied:
+            module.quant_method.process_weights_after_loading(module)
+        elif isinstance(module, RoutedExperts):
+            kernel = module.quant_method.moe_kernel
+            assert kernel is not None, "vLLM has no kernel for its experts"
+            kernel.fused_experts.process_weights_after_loading(module)
 
 
 def _start(directory: Path, settings: EngineRecipe, *, dtype: str, max_model_len: int, seed: int) -> Any:

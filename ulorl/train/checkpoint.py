@@ -30,6 +30,8 @@ from ulorl.train.pool import Group, Sample
 from ulorl.train.state import TrainerState, read_state, write_state
 from ulorl.verify import Verdict
 
+GENERATION_CONFIG = "generation_config.json"
+
 POOL_SCHEMA = pa.schema(
     [
         ("group", pa.int64()),
@@ -51,16 +53,25 @@ POOL_SCHEMA = pa.schema(
 )
 
 
-def save_model(learner: Learner, directory: Path, tokenizer_directory: Path) -> None:
-    """A Hugging Face directory that transformers and vLLM load as it is."""
+def save_model(learner: Learner, directory: Path, start: Path) -> None:
+    """A Hugging Face directory that transformers and vLLM load as it is: the learner's weights, and all else of the
+    model in ``start``, whose configurations are copied, because training sets some of their values otherwise."""
+    from huggingface_hub import save_torch_state_dict
     from transformers import AutoTokenizer
 
     first = learner.ranks.first  # the others take part in gathering the weights, and drop them
     weights = {name: tensor.cpu().clone() for name, tensor in learner.named_tensors() if first}
-    if not learner.ranks.first:
+    if not first:
         return
-    learner.hf_model.save_pretrained(directory, state_dict=weights)
-    AutoTokenizer.from_pretrained(tokenizer_directory).save_pretrained(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    save_torch_state_dict(weights, directory, metadata={"format": "pt"})
+    config = json.loads((start / "config.json").read_text(encoding="utf-8"))
+    config.pop("torch_dtype", None)  # an older name of the same
+    config["dtype"] = str(learner.hf_model.dtype).removeprefix("torch.")
+    (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    if (start / GENERATION_CONFIG).is_file():
+        shutil.copyfile(start / GENERATION_CONFIG, directory / GENERATION_CONFIG)
+    AutoTokenizer.from_pretrained(start).save_pretrained(directory)
 
 
 def save_checkpoint(
@@ -68,7 +79,7 @@ def save_checkpoint(
     learner: Learner,
     state: TrainerState,
     groups: Sequence[Group],
-    tokenizer_directory: Path,
+    start: Path,
     keep: int,
     keep_best: bool = False,
 ) -> Path:
@@ -81,7 +92,7 @@ def save_checkpoint(
     partial = _hidden(final)
     ranks.once(lambda: _begin(partial))
     with ranks.watch("write a checkpoint"):
-        save_model(learner, partial / "model", tokenizer_directory)
+        save_model(learner, partial / "model", start)
         learner.save(partial / "state")
     write_table(partial / f"pool{ranks.suffix}.parquet", pool_table(groups))
     ranks.meet("finish a checkpoint")

@@ -35,6 +35,7 @@ from ulorl.train.reference import Reference
 from ulorl.train.sequence_parallel import open_sequence_group
 from ulorl.train.share import share
 from ulorl.train.tally import UpdateTally
+from ulorl.train.weights import file_form, layers
 
 REFERENCE = "reference.safetensors"
 
@@ -222,7 +223,7 @@ class Learner:
         """The reference becomes a copy of the policy, and the optimizer starts anew (ProRL)."""
         assert self.reference is not None, "there is no reference to reset"
         with self.ranks.watch("reset the reference"):
-            self.reference.copy_from(self.named_tensors())
+            self.reference.copy_from(item for layer in self._layers() for item in layer.items())
         self.engine.basic_optimizer.state.clear()
 
     def _apply(self, tally: UpdateTally) -> None:
@@ -250,12 +251,18 @@ class Learner:
         return float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
 
     def named_tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Every weight under its Hugging Face name, whole (gathered one at a time under ZeRO stage 3)."""
+        """Every weight as in the start model's files, whole (gathered a layer at a time under ZeRO stage 3)."""
+        for layer in self._layers():
+            yield from file_form(self.hf_model, layer).items()
+
+    def _layers(self) -> Iterator[dict[str, torch.Tensor]]:
+        """Every weight as in the modules, whole, a layer at a time."""
         import deepspeed
 
-        for name, parameter in self.hf_model.named_parameters():
-            with deepspeed.zero.GatheredParameters([parameter], enabled=self.recipe.zero_stage == 3):
-                yield name, parameter.detach()
+        for layer in layers(self.hf_model):
+            parameters = [tensor for tensor in layer.values() if isinstance(tensor, torch.nn.Parameter)]
+            with deepspeed.zero.GatheredParameters(parameters, enabled=self.recipe.zero_stage == 3):
+                yield {name: tensor.detach() for name, tensor in layer.items()}
 
     def save(self, directory: Path) -> None:
         """Optimizer, weights and counters in DeepSpeed's format, and the reference beside them."""

@@ -5,12 +5,15 @@ and weighted sum, as in online softmax), dropped, and computed again in the back
 one tile. The gradient of both results is exact: with p the softmax, l the log-prob of token t and H the entropy,
 dl/dz_v = [v = t] - p_v and dH/dz_v = -p_v (log p_v + H).
 
+What some models do to their logits is part of it (``LogitTransform``): a scale (Granite, Cohere), a soft cap (Gemma).
+
 Does not: divide the vocabulary over processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +24,29 @@ GPU_TILE = (4096, 16384)
 """256 MiB in fp32: few and large kernels."""
 
 
+@dataclass(frozen=True)
+class LogitTransform:
+    """From the output layer to what softmax gets: z -> cap(``scale`` z) / ``temperature``; cap(x) = c tanh(x / c), with
+    the ``softcap`` c if there is one."""
+
+    temperature: float
+    scale: float = 1.0
+    softcap: float | None = None
+
+    def apply_(self, logits_nv: torch.Tensor) -> torch.Tensor:
+        """In place."""
+        if self.softcap is None:
+            return logits_nv.mul_(self.scale / self.temperature)
+        return logits_nv.mul_(self.scale / self.softcap).tanh_().mul_(self.softcap / self.temperature)
+
+    def slope(self, transformed_nv: torch.Tensor) -> torch.Tensor | float:
+        """The derivative, from the result: tanh' = 1 - tanh^2."""
+        if self.softcap is None:
+            return self.scale / self.temperature
+        capped_nv = transformed_nv * (self.temperature / self.softcap)
+        return (1 - capped_nv.square_()).mul_(self.scale / self.temperature)
+
+
 def token_logprobs(
     hidden_NH: torch.Tensor,
     targets_N: torch.Tensor,
@@ -28,15 +54,18 @@ def token_logprobs(
     bias_V: torch.Tensor | None = None,
     *,
     temperature: float,
+    scale: float = 1.0,
+    softcap: float | None = None,
     tile: tuple[int, int] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probs of ``targets_N`` and entropies, both (N,), fp32, nats, of softmax((W h + b) / ``temperature``).
+    """Log-probs of ``targets_N`` and entropies, both (N,), fp32, nats, of the softmax of the
+    logits W h + b, after ``scale``, ``softcap`` and ``temperature`` (``LogitTransform``).
 
     Gradients flow from both into hidden states, weight and bias. ``tile``: tokens and vocabulary entries of a tile.
     """
     rows, columns = tile or (GPU_TILE if hidden_NH.is_cuda else CPU_TILE)
     result: tuple[torch.Tensor, torch.Tensor] = _TokenLogprobs.apply(
-        hidden_NH, targets_N, weight_VH, bias_V, temperature, rows, columns
+        hidden_NH, targets_N, weight_VH, bias_V, LogitTransform(temperature, scale, softcap), rows, columns
     )
     return result
 
@@ -51,7 +80,7 @@ class _TokenLogprobs(torch.autograd.Function):
         targets_N: torch.Tensor,
         weight_VH: torch.Tensor,
         bias_V: torch.Tensor | None,
-        temperature: float,
+        transform: LogitTransform,
         rows: int,
         columns: int,
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,7 +92,7 @@ class _TokenLogprobs(torch.autograd.Function):
             top_n = chosen_N.new_full((hidden_nH.shape[0],), -torch.inf)
             total_n, weighted_n = torch.zeros_like(top_n), torch.zeros_like(top_n)
             for column in _blocks(vocabulary, columns):
-                logits_nv = _logits(hidden_nH, weight_VH, bias_V, column, temperature)
+                logits_nv = transform.apply_(_logits(hidden_nH, weight_VH, bias_V, column))
                 _pick(chosen_N[row], logits_nv, targets_n, column)
                 new_top_n = torch.maximum(top_n, logits_nv.amax(dim=1))
                 scale_n = torch.exp(top_n - new_top_n)
@@ -77,14 +106,14 @@ class _TokenLogprobs(torch.autograd.Function):
             lse_N[row] = top_n + total_n.log()
             entropy_N[row] = total_n.log() - weighted_n / total_n
         ctx.save_for_backward(hidden_NH, targets_N, weight_VH, bias_V, lse_N, entropy_N)
-        ctx.sizes = temperature, rows, columns
+        ctx.settings = transform, rows, columns
         return chosen_N - lse_N, entropy_N.clone()
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         gradient_N, entropy_gradient_N = gradients
         hidden_NH, targets_N, weight_VH, bias_V, lse_N, entropy_N = ctx.saved_tensors
-        temperature, rows, columns = ctx.sizes
+        transform, rows, columns = ctx.settings
         with_entropy = bool(entropy_gradient_N.any())
         hidden_gradient_NH = torch.zeros_like(hidden_NH, dtype=lse_N.dtype)
         weight_gradient_VH = torch.zeros_like(weight_VH, dtype=lse_N.dtype)
@@ -92,7 +121,9 @@ class _TokenLogprobs(torch.autograd.Function):
         for row in _blocks(hidden_NH.shape[0], rows):
             hidden_nH, targets_n, lse_n1 = hidden_NH[row], targets_N[row], lse_N[row].unsqueeze(1)
             for column in _blocks(weight_VH.shape[0], columns):
-                logprobs_nv = _logits(hidden_nH, weight_VH, bias_V, column, temperature).sub_(lse_n1)
+                logprobs_nv = transform.apply_(_logits(hidden_nH, weight_VH, bias_V, column))
+                transform_slope = transform.slope(logprobs_nv)
+                logprobs_nv.sub_(lse_n1)
                 slope_n1 = -gradient_N[row].unsqueeze(1)
                 if with_entropy:
                     pull_nv = (logprobs_nv + entropy_N[row].unsqueeze(1)) * entropy_gradient_N[row].unsqueeze(1)
@@ -100,7 +131,7 @@ class _TokenLogprobs(torch.autograd.Function):
                 else:
                     gradient_nv = logprobs_nv.exp_().mul_(slope_n1)
                 _add_at_targets(gradient_nv, gradient_N[row], targets_n, column)
-                gradient_nv = gradient_nv.div_(temperature).to(hidden_NH.dtype)
+                gradient_nv = gradient_nv.mul_(transform_slope).to(hidden_NH.dtype)
                 hidden_gradient_NH[row] += gradient_nv @ weight_VH[column]
                 weight_gradient_VH[column] += gradient_nv.T @ hidden_nH
                 if bias_gradient_V is not None:
@@ -126,10 +157,10 @@ def _accumulator(like: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def _logits(
-    hidden_nH: torch.Tensor, weight_VH: torch.Tensor, bias_V: torch.Tensor | None, column: slice, temperature: float
+    hidden_nH: torch.Tensor, weight_VH: torch.Tensor, bias_V: torch.Tensor | None, column: slice
 ) -> torch.Tensor:
     logits_nv = torch.nn.functional.linear(hidden_nH, weight_VH[column], None if bias_V is None else bias_V[column])
-    return logits_nv.to(torch.promote_types(logits_nv.dtype, torch.float32)).div_(temperature)
+    return logits_nv.to(torch.promote_types(logits_nv.dtype, torch.float32))
 
 
 def _inside(targets_n: torch.Tensor, column: slice) -> tuple[torch.Tensor, torch.Tensor]:

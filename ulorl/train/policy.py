@@ -7,21 +7,26 @@ row may be shared by several processes; neither shows in the results.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
+from ulorl.engine.attention import attention_for
 from ulorl.errors import UserError
 from ulorl.recipe_train import Packing
+from ulorl.train.chance import remove_dropout, set_mode
 from ulorl.train.logprobs import token_logprobs
+from ulorl.train.model_check import check_model
 from ulorl.train.packing import PACKED, flash_kernel, pack, register, unpackable
 from ulorl.train.sequence_parallel import SequenceGroup, check_heads
 
 
 class Policy(nn.Module):
-    """A Hugging Face causal language model whose forward pass never holds all logits.
+    """A Hugging Face causal language model whose forward pass never holds all logits, and has no dropout.
 
-    ``packed`` says whether its sequences are; UserError where they cannot be and ``packing`` or ``group`` demands it.
+    ``packed`` says whether its sequences are; UserError where they cannot be and ``packing`` or ``group`` demands it,
+    and where its log-probs are not those of the model (``ulorl.train.model_check``).
     """
 
     def __init__(
@@ -39,10 +44,11 @@ class Policy(nn.Module):
         disable_progress_bar()
         super().__init__()
         self.model = AutoModelForCausalLM.from_pretrained(
-            directory, dtype=getattr(torch, dtype), attn_implementation="sdpa"
+            directory, dtype=getattr(torch, dtype), attn_implementation=attention_for(directory)
         )
         self.model.config.use_cache = False
-        self.head = TiledHead(self.model.get_output_embeddings())
+        remove_dropout(self.model)
+        self.head = TiledHead(self.model.get_output_embeddings(), self.model.config.get_text_config())
         self.group = group or SequenceGroup()
         self._apart = unpackable(self.model)
         self.packed = self._packs(packing)
@@ -51,6 +57,18 @@ class Policy(nn.Module):
             self.model.set_attn_implementation(PACKED)
         if activation_checkpointing:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
+        self._check()
+
+    def _check(self) -> None:
+        """Raise UserError where its log-probs are not the model's; by itself, before anything is divided."""
+        group, self.group = self.group, SequenceGroup()
+        check_model(
+            self.model,
+            logprobs=lambda tokens_BL, response_BT: self.train()(tokens_BL, response_BT, 1.0)[0],
+            head=lambda hidden_NH, targets_N: self.head(hidden_NH, targets_N, 1.0)[0],
+        )
+        self.group = group
+        self.train()
 
     def _packs(self, packing: Packing) -> bool:
         if self.group.size > 1:
@@ -64,6 +82,12 @@ class Policy(nn.Module):
             if demanded and self._apart is not None:
                 raise UserError(f"train.learner: {setting} needs a model whose sequences can be packed; {self._apart}")
         return packing != "never" and self._apart is None
+
+    def train(self, mode: bool = True) -> Policy:
+        """As of any module, but for what draws at random (``ulorl.train.chance``)."""
+        super().train(mode)
+        set_mode(self.model, mode)
+        return self
 
     @property
     def rows(self) -> str:
@@ -111,10 +135,11 @@ class TiledHead(nn.Module):
     Under ZeRO stage 3 the weight is gathered for this module's forward and backward pass.
     """
 
-    def __init__(self, output_layer: nn.Module) -> None:
+    def __init__(self, output_layer: nn.Module, config: Any) -> None:
         import deepspeed
 
         super().__init__()
+        self.scale, self.softcap = logit_scale(config), logit_softcap(config)
         if not isinstance(output_layer, nn.Linear):
             raise UserError(f"model: its output layer is {type(output_layer).__name__}; only a linear one is supported")
         self.output = (output_layer,)  # in a tuple, because the model owns it
@@ -126,4 +151,23 @@ class TiledHead(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Log-probs and entropies (N,) at ``temperature``."""
         (layer,) = self.output
-        return token_logprobs(hidden_NH, targets_N, layer.weight, layer.bias, temperature=temperature)
+        return token_logprobs(
+            hidden_NH,
+            targets_N,
+            layer.weight,
+            layer.bias,
+            temperature=temperature,
+            scale=self.scale,
+            softcap=self.softcap,
+        )
+
+
+def logit_scale(config: Any) -> float:
+    """What a model multiplies its logits by: Cohere's ``logit_scale``, or Granite's ``logits_scaling``, a divisor."""
+    factor, divisor = (getattr(config, name, None) or 1.0 for name in ("logit_scale", "logits_scaling"))
+    return float(factor) / float(divisor)
+
+
+def logit_softcap(config: Any) -> float | None:
+    """The c of c tanh(z / c) that Gemma applies to its logits z, if any."""
+    return getattr(config, "final_logit_softcapping", None) or None

@@ -6,6 +6,7 @@ for a whole step; of several processes each keeps its own samples, the first alo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +30,8 @@ from ulorl.verify.tasks.scorer import Scorer
 
 BARREN_STEPS = 10
 """Steps in a row without any group to learn from, after which the run says so."""
+MISMATCH = 0.1
+"""Nats, the mean over tokens, by which the engine's log-probs may differ from the learner's before the run says so."""
 
 
 class TrainDisplay(Protocol):
@@ -62,7 +65,7 @@ class Recorder:
     ) -> None:
         self._directory, self._recipe, self._prompter, self._verifier = directory, recipe, prompter, verifier
         self._display, self._ranks, self._writer, self._without = display, ranks, writer, without
-        self._barren = 0
+        self._barren = self._mismatched = 0
         self._judged = self._judge_counts()
         display.log(f"train: entropy is in {ENTROPY_DEFINITION}")
 
@@ -101,8 +104,9 @@ class Recorder:
         write_table(folder / f"step_{validation.step:06d}{self._ranks.suffix}.parquet", validation.table)
 
     def warn(self, result: StepResult, values: Mapping[str, float]) -> None:
-        """Say where a step could not be refilled, and where nothing was learned for long."""
+        """Say where a step could not be refilled, nothing was learned for long, or the engine samples otherwise."""
         self._barren = warn_when_barren(self._barren, result.tally is None, values, self._display)
+        self._mismatched = warn_when_mismatched(self._mismatched, values, self._display)
         if result.exhausted:
             self._display.log(exhaustion(result, self._recipe.train.rollout, self._ranks))
 
@@ -138,3 +142,21 @@ def warn_when_barren(barren: int, no_update: bool, values: Mapping[str, float], 
         shares = "no group was complete" if right is None else f"all right {right:.0%}, all wrong {wrong:.0%}"
         display.log(f"train: {barren} steps without an update ({shares} of this step's groups): nothing to learn from")
     return barren
+
+
+def warn_when_mismatched(mismatched: int, values: Mapping[str, float], display: TrainDisplay) -> int:
+    """Count steps whose engine has other log-probs than the learner; of the first and every BARREN_STEPS more, say so.
+
+    Steps without a token to compare are not counted.
+    """
+    mean = values.get("mismatch/mean", math.nan)
+    if math.isnan(mean):
+        return mismatched
+    mismatched = mismatched + 1 if mean > MISMATCH else 0
+    if mismatched % BARREN_STEPS == 1:
+        display.log(
+            f"train: mismatch/mean is {mean:.2g} nats: the engine samples from another policy than is trained. Look at "
+            "train.rollout.top_p and top_k (1 and 0 sample from the whole distribution) and model.dtype; where those "
+            'are right, compare with engine.kind = "hf"'
+        )
+    return mismatched

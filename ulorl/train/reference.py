@@ -17,6 +17,7 @@ from ulorl.recipe_train import Packing
 from ulorl.train.batch import Batch
 from ulorl.train.policy import Policy
 from ulorl.train.sequence_parallel import SequenceGroup
+from ulorl.train.weights import module_weights
 
 
 class Reference:
@@ -45,7 +46,7 @@ class Reference:
         """Write the weights; whoever calls makes it appear whole."""
         from safetensors.torch import save_file
 
-        save_file({name: tensor.contiguous() for name, tensor in self.policy.model.named_parameters()}, file)
+        save_file({name: tensor.contiguous() for name, tensor in module_weights(self.policy.model)}, file)
 
     def load(self, file: Path) -> None:
         """Undo ``save``."""
@@ -55,8 +56,8 @@ class Reference:
 
     @torch.no_grad()
     def copy_from(self, named_tensors: Iterable[tuple[str, torch.Tensor]]) -> None:
-        """Become the policy whose weights these are."""
-        own = dict(self.policy.model.named_parameters())
+        """Become the policy whose weights these are, as in the modules."""
+        own = dict(module_weights(self.policy.model))
         copied = set()
         for name, tensor in named_tensors:
             own[name].copy_(tensor)
