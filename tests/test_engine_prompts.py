@@ -52,6 +52,22 @@ def test_chat_without_a_template_is_refused(editable: Path) -> None:
         Prompter(ModelRecipe(chat=True), editable)
 
 
+def test_a_template_that_refuses_a_system_message_is_named(editable: Path) -> None:
+    refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}x"
+    (editable / "chat_template.jinja").write_text(refusing)
+    prompter = Prompter(ModelRecipe(chat=True, system="Be brief."), editable)
+    with pytest.raises(UserError, match=r"no system role.*leave model\.system empty"):
+        prompter.encode("1+1")
+    assert Prompter(ModelRecipe(chat=True), editable).encode("1+1")
+
+
+def test_a_damaged_generation_config_is_named(editable: Path) -> None:
+    for text in ("{", "[]", "5"):
+        (editable / "generation_config.json").write_text(text)
+        with pytest.raises(UserError, match=r"generation_config\.json is damaged"):
+            stop_token_ids(editable)
+
+
 def test_stop_ids_come_from_every_place(editable: Path) -> None:
     file = editable / "generation_config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "eos_token_id": [7, 5]}))

@@ -20,6 +20,7 @@ from ulorl.evaluate.finished import read_estimates
 from ulorl.evaluate.rescore import rescore
 from ulorl.evaluate.response_file import read_responses
 from ulorl.evaluate.responses import powers_up_to, score_responses
+from ulorl.evaluate.scores import read_scores
 from ulorl.recipe import Recipe, VerifyRecipe
 
 SHARED = Path(os.environ.get("ULORL_SHARED", Path(__file__).parents[2] / "shared")) / "data" / "responses"
@@ -66,6 +67,32 @@ def test_lengths_and_finish_reasons_are_used_where_told(tmp_path: Path) -> None:
     rows = [row | {"tokens": 10 * i, "finish_reason": "length" if i == 3 else "stop"} for i, row in enumerate(ROWS)]
     one = only(score_responses(written(tmp_path / "r.jsonl", rows), RULES_ONLY, 0, None))
     assert (one["length"]["mean"], one["length"]["max"], one["truncated"]) == (15.0, 30, 0.25)
+
+
+def test_lengths_and_labels_are_read_from_text_too(tmp_path: Path) -> None:
+    lines = ["problem,gold,response,label,tokens", *(f"1 + 1?,2,\\boxed{{2}},{one},{n}" for one, n in TOLD)]
+    (tmp_path / "r.csv").write_text("\n".join(lines) + "\n")
+    rows = [{"problem": "1 + 1?", "gold": "2", "response": "\\boxed{2}", "label": 1, "tokens": 12.0}] * 4
+    for file, agreement, mean in ((tmp_path / "r.csv", 0.5, 9.5), (written(tmp_path / "r.jsonl", rows), 1, 12)):
+        one = only(score_responses(file, RULES_ONLY, 0, None))
+        assert (one["labels"]["agreement"], one["length"]["mean"]) == (agreement, mean)
+    for wrong, message in (({"tokens": "many"}, "tokens is 'many'"), ({"label": "perhaps"}, "label is 'perhaps'")):
+        with pytest.raises(UserError, match=f"r.jsonl:1.*{message}"):
+            score_responses(written(tmp_path / "r.jsonl", [rows[0] | wrong]), RULES_ONLY, 0, None)
+
+
+TOLD = [("true", 8), ("False", 9), ("1", 10), ("0", 11)]
+
+
+def test_what_the_rows_told_outlives_another_scoring(tmp_path: Path) -> None:
+    rows = [row | {"tokens": 10 * i} for i, row in enumerate(ROWS)]
+    kept = tmp_path / "kept"
+    score_responses(written(tmp_path / "r.jsonl", rows), RULES_ONLY, 0, kept)
+    again = rescore(kept, RULES_ONLY, tmp_path / "again")
+    for directory in (kept, again):
+        assert read_scores(directory)["r"]["mean_length"].to_pylist() == [10.0, 20.0]
+        assert only(read_estimates(directory))["length"]["mean"] == 15.0
+        assert only(read_estimates(directory))["without_reference"] == 0
 
 
 @pytest.mark.parametrize(

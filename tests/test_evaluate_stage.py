@@ -305,6 +305,19 @@ def test_rescoring_judges_kept_samples_by_the_new_settings_and_generates_nothing
     assert engine.generated == 0
 
 
+def test_rescoring_in_place_leaves_unfinished_samples_alone(tmp_path):
+    one = recipe_of(tmp_path, samples=1, pass_k=(1,))
+    directory = run(one, tmp_path / "out")
+    with pytest.raises(UserError, match="the server died"):
+        run(recipe_of(tmp_path), directory, engine=Scripted(SCRIPT, dies_after=5))
+    kept = sorted(path for path in (tmp_path / "out.partial").rglob("*.parquet"))
+    assert kept
+    with pytest.raises(UserError, match=r"out\.partial holds samples of an unfinished evaluation"):
+        rescore(directory, one, directory)
+    assert all(path.exists() for path in kept)
+    assert rescore(directory, one, tmp_path / "elsewhere").is_dir()
+
+
 def test_only_a_finished_evaluation_can_be_rescored(tmp_path):
     with pytest.raises(UserError, match="not a finished evaluation"):
         rescore(tmp_path, recipe_of(tmp_path), tmp_path / "x")

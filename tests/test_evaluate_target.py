@@ -136,7 +136,7 @@ def test_one_engine_takes_the_weights_of_models_of_its_shape_and_is_opened_anew_
             log.append(("close", self.name))
 
     places = []
-    for name, hidden in (("base", 8), ("trained", 8), ("larger", 16)):
+    for name, hidden in (("base", 8), ("trained", 8), ("ends elsewhere", 8), ("larger", 16)):
         place = tmp_path / name
         place.mkdir()
         config = {"hidden_size": hidden, "use_cache": name == "base", "dtype": name}
@@ -144,7 +144,9 @@ def test_one_engine_takes_the_weights_of_models_of_its_shape_and_is_opened_anew_
         places.append(place)
     monkeypatch.setattr(opening, "open_engine", lambda recipe, place, max_model_len: FakeEngine(place.name))
     monkeypatch.setattr(opening, "read_weights", lambda place: place.name)
+    monkeypatch.setattr(opening, "stop_token_ids", lambda place: (1, 2) if place.name == "ends elsewhere" else (1,))
     with opening.OneEngine() as engines:
-        first, second, third = (engines.on(Recipe(), place) for place in places)
-    assert first is second and first is not third
-    assert log == [("open", "base"), ("load", "trained"), ("close", "base"), ("open", "larger"), ("close", "larger")]
+        first, second, *others = (engines.on(Recipe(), place) for place in places)
+    assert first is second and first not in others
+    opened = [step for name in ("ends elsewhere", "larger") for step in (("open", name), ("close", name))]
+    assert log == [("open", "base"), ("load", "trained"), ("close", "base"), *opened]

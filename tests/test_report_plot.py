@@ -4,13 +4,15 @@ import math
 import re
 import xml.etree.ElementTree as Xml
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from report_run import metrics
 
+from ulorl.evaluate.scores import SCORES_SCHEMA
 from ulorl.report.chosen_samples import pick_changed, shortened
-from ulorl.report.curves_evaluation import ProblemChange, chosen_ks
+from ulorl.report.curves_evaluation import ProblemChange, changes, chosen_ks
 from ulorl.report.curves_training import always_zero, metric_summaries, training_figures
 from ulorl.report.markup import Markup, element, escape, join
 from ulorl.report.plot import MOST_POINTS, Curve, Figure, draw, standalone
@@ -147,3 +149,26 @@ def test_shortened_texts_account_for_every_character(text, head, tail):
     first, left, last = shortened(text, head, tail)
     assert len(first) + left + len(last) == len(text)
     assert text.startswith(first) and text.endswith(last)
+
+
+def test_a_change_is_of_the_mean_reward():
+    row = {
+        "benchmark": "b", "problem": "p", "reference": "", "samples": 4, "correct": 0, "undecided": 0, "no_answer": 0,
+        "verifier_errors": 0, "truncated": 0, "other_classes": [4], "mean_length": 1.0, "task": "code", "extra": "{}",
+        "reward_variance": 0.01,
+    }  # fmt: skip
+    tables = [
+        pa.Table.from_pylist(
+            [
+                row | {"problem_id": str(n), "reward": reward, "reward_variance": 0.01}
+                for n, reward in enumerate(rewards)
+            ],
+            schema=SCORES_SCHEMA,
+        )
+        for rewards in ([0.2, 0.9, 0.3], [0.9, 0.2, 0.3])
+    ]
+    assert [(one.problem_id, one.before, one.after) for one in changes(*tables)] == [
+        ("0", 0.2, 0.9),
+        ("2", 0.3, 0.3),
+        ("1", 0.9, 0.2),
+    ]

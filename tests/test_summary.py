@@ -53,6 +53,12 @@ def summary(directory):
     }
 
 
+def test_names_are_no_markup():
+    text = printed("runs/[v1]/[bold]q", 200)
+    assert "Everything lies in runs/[v1]/[bold]q:" in text
+    assert "lineage 'runs/[v1]/[bold]q'/after" in text
+
+
 def printed(directory, width):
     stream = io.StringIO()
     print_summary(summary(directory), Console(file=stream, width=width))

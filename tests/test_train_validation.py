@@ -11,6 +11,7 @@ from test_train_ranks import together
 
 from ulorl.engine.base import Generation, Sampling
 from ulorl.recipe import Recipe, VerifyRecipe
+from ulorl.recipe_schedule import PhaseRecipe
 from ulorl.recipe_train import ObjectiveRecipe, RolloutRecipe, TrainRecipe
 from ulorl.recipe_validation import ValidationRecipe
 from ulorl.train.advice import advice
@@ -233,6 +234,17 @@ def test_truncated_samples_are_wrong_and_counted():
     found = trainer.validate_start()
     assert (found.average, found.truncated_share, found.length_mean) == (0, 1, 5)
     assert trainer.engine.validations[0][0].sampling == Sampling(0.3, 0.5, 20)
+
+
+def test_all_phases_validate_at_one_length():
+    rollout = RolloutRecipe(prompts_per_step=3, group_size=4, max_tokens=16, segments=1)
+    longer = ({"from_step": 2, "max_tokens": 32}, {"from_step": 3, "max_tokens": 8})
+    trainer = trainer_of(rollout=rollout, schedule=tuple(PhaseRecipe(**entry) for entry in longer))
+    trainer.learner.adopt = lambda *_: None
+    trainer.validate_start()
+    steps_of(trainer, 4)
+    assert {request.max_tokens for asked in trainer.engine.validations for request in asked} == {32}
+    assert len(trainer.engine.validations) == 5
 
 
 def test_a_stall_resets_the_reference_and_is_counted_anew():

@@ -28,7 +28,7 @@ class ValidationRecipe(Section):
     samples: int = Field(default=4, ge=1)
     """Samples a problem."""
     max_tokens: int = Field(default=0, ge=0)
-    """Longest output; 0 takes that of training, in the phase of the step."""
+    """Longest output; 0 takes that of training, the longest of all phases, so that validations are comparable."""
     temperature: float = Field(default=0.0, ge=0)
     """Sampling temperature; 0 takes that of training."""
     top_p: float = Field(default=0.95, gt=0, le=1)

@@ -61,7 +61,10 @@ def stop_token_ids(directory: Path) -> tuple[int, ...]:
     for name in ("generation_config.json", "config.json"):
         file = directory / name
         if file.is_file():
-            found |= _as_ids(json.loads(file.read_text(encoding="utf-8")).get("eos_token_id"))
+            try:
+                found |= _as_ids(json.loads(file.read_text(encoding="utf-8")).get("eos_token_id"))
+            except (ValueError, AttributeError) as error:
+                raise UserError(f"model.path: {file} is damaged, no JSON object: {error}") from error
     found |= _as_ids(_load_tokenizer(directory).eos_token_id)
     if not found:
         raise UserError(f"model.path: {directory} names no eos_token_id; add one to generation_config.json")
@@ -97,7 +100,7 @@ class Prompter:
         self.pad_id: int = self.stop_ids[0] if pad is None else int(pad)
 
     def encode(self, problem_text: str) -> tuple[int, ...]:
-        """Token ids of the prompt of one problem."""
+        """Token ids of the prompt of one problem. UserError where the chat template refuses it."""
         content = self._model.prompt.replace("{problem}", problem_text)
         if not self._model.chat:
             encoded = self._tokenizer(content).input_ids
@@ -105,9 +108,15 @@ class Prompter:
             while encoded and encoded[-1] in self.stop_ids:
                 encoded = encoded[:-1]
             return tuple(encoded)
+        from jinja2 import TemplateError
+
         messages = [{"role": "system", "content": self._model.system}] if self._model.system else []
         messages.append({"role": "user", "content": content})
-        encoded = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
+        try:
+            encoded = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
+        except TemplateError as error:
+            todo = "leave model.system empty and put it in model.prompt" if self._model.system else "set chat = false"
+            raise UserError(f"model.chat: the model's chat template refuses the prompt ({error}); {todo}") from error
         # transformers 5 answers with a mapping, earlier ones with the list itself.
         return tuple(encoded["input_ids"] if isinstance(encoded, Mapping) else encoded)
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ulorl.engine import Engine, engine_kind, open_engine
-from ulorl.engine.prompts import Prompter, resolve_model
+from ulorl.engine.prompts import Prompter, resolve_model, stop_token_ids
 from ulorl.engine.weights import read_weights
 from ulorl.errors import UserError
 from ulorl.evaluate.stage import Progress, evaluate
@@ -43,7 +43,8 @@ class OneEngine:
     def on(self, recipe: Recipe, directory: Path) -> Engine:
         """The engine with the model in ``directory``, for the outputs of ``recipe.evaluate``."""
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        shape = {key: value for key, value in config.items() if key not in _NO_SHAPE}
+        # Where a sample ends is read once, when an engine is opened.
+        shape = {key: value for key, value in config.items() if key not in _NO_SHAPE}, stop_token_ids(directory)
         if self._engine is not None and shape == self._shape:
             self._engine.load_weights(read_weights(directory), self._engine.policy_version + 1)
             return self._engine

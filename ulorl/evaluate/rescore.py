@@ -7,12 +7,14 @@ the verifier's code may be new; the evaluation that was there stays until the ne
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ulorl import artifact
 from ulorl.errors import UserError
@@ -28,6 +30,8 @@ from ulorl.recipe_file import TRAINED_RECIPE, dump_recipe
 from ulorl.sample_store import SETTINGS_FILE, SampleStore
 from ulorl.sampling import judged_columns
 from ulorl.verify.tasks.scorer import Scorer
+
+log = logging.getLogger(__name__)
 
 
 def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
@@ -46,6 +50,12 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
     same_place = output.resolve() == directory.resolve()
     there = manifest_at(output)
     again = there is not None and there.get("config", {}).get("rescored") == manifest["fingerprint"]
+    begun = artifact.unfinished(output)
+    if begun is not None and "rescored" not in begun.get("config", {}):
+        raise UserError(
+            f"{output}.partial holds samples of an unfinished evaluation; finish it with `ulorl eval`, or score again "
+            "into another directory with -o"
+        )
     inputs = [one["input"] for one in manifest["inputs"]] if same_place else [directory]
     with full_disk_told(output), Scorer(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
         work = artifact.begin(
@@ -65,8 +75,9 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
                 problems = _problems(table)
                 place = Path(SAMPLES) / name
                 samples = _judge_again(directory / place, work.path / place, table, verifier, verify)
-                scores.append(score_problems(name, problems, samples, classes))
+                scores.append(_with_lengths(score_problems(name, problems, samples, classes), table))
                 estimates[name] = estimate(scores[-1], token_counts(samples), _ks(recipe, scores[-1]))
+                estimates[name] |= _told(earlier["benchmarks"].get(name, {}), estimates[name])
                 estimates[name]["unusable_references"] = unusable_references(problems, verifier)
             write_atomic(work.path / TRAINED_RECIPE, dump_recipe(recipe))
             write_results(
@@ -80,6 +91,21 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
             return work.finish({table["benchmark"][0].as_py(): sum(table["samples"].to_pylist()) for table in scores})
         finally:
             work.release()
+
+
+def _with_lengths(scores: pa.Table, earlier: pa.Table) -> pa.Table:
+    """Mean lengths that only the rows of responses told are those of ``earlier``, in the same order."""
+    at = scores.schema.get_field_index("mean_length")
+    kept = pc.coalesce(scores["mean_length"], earlier["mean_length"])
+    return scores.set_column(at, scores.schema.field(at), kept)
+
+
+def _told(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What no samples but the rows of responses told, and verdicts do not change; labels were in the rows alone."""
+    if earlier.get("labels") is not None:
+        log.warning("the labels of the responses are not kept with them; score the file anew to compare with them")
+    kept = {"without_reference": earlier["without_reference"]} if "without_reference" in earlier else {}
+    return kept | ({"length": earlier.get("length")} if now["length"] is None else {})
 
 
 def _judge_again(kept: Path, new: Path, scores: pa.Table, verifier: Scorer, verify: Mapping[str, Any]) -> pa.Table:

@@ -16,6 +16,7 @@ from ulorl.errors import UserError
 from ulorl.evaluate.scores import UNKNOWN
 from ulorl.problem import BadRow, Problem, problem_id
 from ulorl.raw_rows import read_file
+from ulorl.verify.scoring.reading import truth
 
 SPELLINGS = {
     "problem": ("problem", "question", "prompt", "query"),
@@ -106,15 +107,27 @@ def _responses(path: Path, row: int, columns: Mapping[str, Any]) -> Iterator[Res
     for one in several:
         if not isinstance(one, str):
             raise UserError(f"{path}:{row}: a response is a {type(one).__name__}, not text")
-        tokens, label = values["tokens"], values["label"]
         yield Response(
             row,
             problem,
             one,
             _STOPPED.get(str(values["finish_reason"]), UNKNOWN),
-            tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None,
-            label if isinstance(label, bool) else None,
+            _count(values["tokens"], f"{path}:{row}: tokens"),
+            truth(values["label"], f"{path}:{row}"),
         )
+
+
+def _count(value: Any, where: str) -> int | None:
+    """A number of tokens, as text too (CSV); UserError for anything else that is there."""
+    if value is None or value == "":
+        return None
+    try:
+        count = -1 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        count = -1
+    if not 0 <= count < 2**53 or count != int(count):
+        raise UserError(f"{where} is {value!r:.60}; give a whole number or null")
+    return int(count)
 
 
 def _value(columns: Mapping[str, Any], spellings: Sequence[str]) -> Any:

@@ -46,7 +46,9 @@ def score_responses(
     with Scorer(recipe.verify) as verifier, voting_classes(recipe.verify) as classes:
         judged = judged_columns([one.problem for one in responses], [one.text for one in responses], verifier)
         rows = _table(responses, problems, judged)
-        scores = score_problems(name, problems, rows.select(SAMPLE_SCHEMA.names), classes)
+        scores = score_problems(
+            name, problems, rows.select(SAMPLE_SCHEMA.names), classes, _lengths(responses, problems)
+        )
         fewest = min(scores["samples"].to_pylist())
         estimates = estimate(scores, [one.tokens for one in responses], powers_up_to(pass_k or fewest))
         estimates["unusable_references"] = unusable_references(problems, verifier)
@@ -90,6 +92,12 @@ def _table(responses: Sequence[Response], problems: Sequence[Problem], judged: S
         )
     rows.sort(key=lambda row: (order[row["problem_id"]], row["sample_index"]))
     return pa.Table.from_pylist(rows, schema=STORE_SCHEMA)
+
+
+def _lengths(responses: Sequence[Response], problems: Sequence[Problem]) -> list[int | None]:
+    """Tokens of each sample, in the order of ``_table``."""
+    order = {problem.id: index for index, problem in enumerate(problems)}
+    return [one.tokens for one in sorted(responses, key=lambda one: order[one.problem.id])]
 
 
 def _labels(responses: Sequence[Response], judged: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -60,8 +60,16 @@ UNKNOWN = "unknown"
 Classes = Callable[[Sequence[str]], Sequence[int]]
 
 
-def score_problems(benchmark: str, problems: Sequence[Problem], samples: pa.Table, classes: Classes) -> pa.Table:
+def score_problems(
+    benchmark: str,
+    problems: Sequence[Problem],
+    samples: pa.Table,
+    classes: Classes,
+    lengths: Sequence[int | None] | None = None,
+) -> pa.Table:
     """SCORES_SCHEMA, in the order of ``problems``, from SAMPLE_SCHEMA with each problem's rows together.
+
+    ``lengths``: tokens of each sample, where the samples themselves do not say.
 
     ``classes`` gives each answer the number of its class of equivalent answers; answers of other tasks than mathematics
     are of one class where they are the same text.
@@ -70,7 +78,9 @@ def score_problems(benchmark: str, problems: Sequence[Problem], samples: pa.Tabl
     columns = (samples[name].to_pylist() for name in names)
     judged = {
         problem_id: list(group)
-        for problem_id, group in groupby(zip(*columns, token_counts(samples), strict=True), key=lambda row: row[0])
+        for problem_id, group in groupby(
+            zip(*columns, lengths or token_counts(samples), strict=True), key=lambda row: row[0]
+        )
     }
     rows = []
     for problem in problems:

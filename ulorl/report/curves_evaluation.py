@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ulorl.evaluate.estimators import ProblemCounts, pass_at_k
+from ulorl.evaluate.estimators import pass_at_k
 from ulorl.evaluate.scores import counts_of
 from ulorl.evaluate.statistics import problems_like_these
 from ulorl.report.plot import Curve, Figure
@@ -19,8 +19,8 @@ MOST_K = 40
 
 @dataclass(frozen=True)
 class ProblemChange:
-    """One problem's share of right samples before and after, each in [0, 1], and how many of the samples after are
-    undecided, or truncated (0 where that is not known)."""
+    """One problem's mean reward before and after (where rewards have no parts, the share of right samples), and how
+    many of the samples after are undecided, or truncated (0 where that is not known)."""
 
     problem_id: str
     problem: str
@@ -70,8 +70,8 @@ def chosen_ks(samples: int) -> list[int]:
 
 def changes(before: pa.Table, after: pa.Table) -> list[ProblemChange]:
     """The problems that both hold, most gained first; ties by id."""
-    was = {one.problem_id: _share(one) for one in counts_of(before)}
-    now = {one.problem_id: _share(one) for one in counts_of(after)}
+    was = {one.problem_id: one.average for one in counts_of(before)}
+    now = {one.problem_id: one.average for one in counts_of(after)}
     columns = (after[name].to_pylist() for name in ("problem_id", "problem", "reference", "undecided", "truncated"))
     found = [
         ProblemChange(problem_id, problem, reference, was[problem_id], now[problem_id], undecided, truncated or 0)
@@ -82,19 +82,15 @@ def changes(before: pa.Table, after: pa.Table) -> list[ProblemChange]:
 
 
 def change_figure(benchmark: str, changed: Sequence[ProblemChange]) -> Figure:
-    """Each problem's share of right samples before against after."""
+    """Each problem's mean reward before against after."""
     marks = Counter((change.before, change.after) for change in changed)
     return Figure(
         f"problems-{benchmark}",
         f"Before and after, {benchmark}",
-        "Share of right samples of each problem; larger circles are several problems.",
+        "Mean reward of each problem (1: all samples right); larger circles are several problems.",
         unit="after",
         x_label="before",
         share=True,
         limits=(0.0, 1.0),
         marks=[(x, y, count) for (x, y), count in sorted(marks.items())],
     )
-
-
-def _share(one: ProblemCounts) -> float:
-    return one.correct / one.samples

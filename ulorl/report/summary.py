@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from ulorl.curate.funnel import render_examples, render_funnel
 from ulorl.report.tables import comparison_table
@@ -32,7 +33,7 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
     console.print(render_funnel(summary["funnel"]))
     console.print(render_examples(summary["funnel"], most=1), no_wrap=True, overflow="ellipsis", highlight=False)
     console.print(comparison_table(summary["before"], summary["after"], summary["comparison"]))
-    console.print(f"Everything lies in [bold]{directory}[/bold]:", highlight=False)
+    console.print(f"Everything lies in [bold]{escape(str(directory))}[/bold]:", highlight=False)
     for path, what in PLACES:
         console.print(f"  {path:<24} {what}", highlight=False)
     place, ulorl, tensorboard = map(shlex.quote, (str(directory), *_programs()))
@@ -45,7 +46,7 @@ def print_summary(summary: Mapping[str, Any], console: Console | None = None) ->
         ("no masking", f"{ulorl} run --set train.objective.mastered=never --set name=unmasked"),
         ("every setting", f"{ulorl} show"),
     ):
-        console.print(f"  {what:<31} {command}", highlight=False, soft_wrap=True)
+        console.print(f"  {what:<31} {command}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _programs() -> tuple[str, str]:

@@ -95,8 +95,8 @@ _SHARES = {
 _LENGTHS = ("mean", "median", "p95", "max")
 
 
-def _heading(name: str, problems: int, row: int) -> str:
-    return {0: name, 1: f"{problems} problems"}.get(row, "")
+def _heading(name: str, problems: int, row: int) -> Text:
+    return Text({0: name, 1: f"{problems} problems"}.get(row, ""))
 
 
 def _interval_caption() -> Text:

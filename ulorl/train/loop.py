@@ -238,7 +238,7 @@ class Trainer:
         return sample.reward + soft_overlong(len(sample.token_ids), maximum, buffer)
 
     def _validated(self) -> Validation:
-        validation = self.validator.run(self.step, self.phase.max_tokens, self.ranks)
+        validation = self.validator.run(self.step, self.ranks)
         self.progress = self.progress.seen(self.step, validation.average, self.objective.reference_reset_min_delta)
         return validation
 

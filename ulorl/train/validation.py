@@ -88,7 +88,9 @@ class Validator:
         self.problems, self.seed = problems, recipe.seed
         self._engine, self._prompter, self._rewards = engine, prompter, rewards
         settings, train = recipe.train.validation, recipe.train
-        self._every, self._samples, self._max_tokens = settings.every, settings.samples, settings.max_tokens
+        self._every, self._samples = settings.every, settings.samples
+        # One for all phases: a limit that changes would change the average by itself.
+        self._max_tokens = settings.max_tokens or train.longest_trained
         temperature = settings.temperature or train.rollout.temperature
         self._sampling = Sampling(temperature, settings.top_p, settings.top_k)
 
@@ -96,10 +98,10 @@ class Validator:
         """Whether there is a validation after ``step``; 0 is before the first."""
         return bool(self._every) and step % self._every == 0
 
-    def run(self, step: int, max_tokens: int, ranks: Ranks) -> Validation:
-        """Validate the weights that the engine holds. ``max_tokens``: of training in this step."""
+    def run(self, step: int, ranks: Ranks) -> Validation:
+        """Validate the weights that the engine holds."""
         started = time.perf_counter()
-        scored, table = self._sample(self._max_tokens or max_tokens, ranks)
+        scored, table = self._sample(ranks)
         everything = [one for part in ranks.gather(scored) for one in part]
         sum_P = np.zeros(len(self.problems))
         for one in everything:
@@ -107,7 +109,7 @@ class Validator:
         seconds = max(ranks.gather(time.perf_counter() - started))
         return _summary(step, self.problems, sum_P / self._samples, everything, seconds, table)
 
-    def _sample(self, max_tokens: int, ranks: Ranks) -> tuple[list[_Scored], pa.Table]:
+    def _sample(self, ranks: Ranks) -> tuple[list[_Scored], pa.Table]:
         """This rank's samples, scored."""
         asked = [
             (number, index, derive_seed(self.seed, "validation", self.problems[number].id, index))
@@ -119,7 +121,7 @@ class Validator:
             GenerationRequest(
                 id=f"validation.{number}.{index}",
                 prompt_ids=self._prompter.encode(self.problems[number].problem),
-                max_tokens=max_tokens,
+                max_tokens=self._max_tokens,
                 seed=seed,
                 sampling=self._sampling,
             )

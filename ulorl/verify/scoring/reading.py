@@ -59,7 +59,7 @@ def _read(row: dict[str, Any], number: int, where: str) -> LabelledItem:
     bare = kind == "answer" or (kind != "response" and response in BARE_FIELDS)
     if row.get("task") not in (None, MATH):
         item = replace(_of_task(row, response, where), is_answer=bare)
-        return LabelledItem(number, item, _label(row.get("label"), where))
+        return LabelledItem(number, item, truth(row.get("label"), where))
     reference = _field(row, REFERENCE_FIELDS, where)
     problem = next((row[name] for name in PROBLEM_FIELDS if row.get(name)), None)
     item = Item(
@@ -69,7 +69,7 @@ def _read(row: dict[str, Any], number: int, where: str) -> LabelledItem:
         is_answer=bare,
         policy=_policy(row.get("policy"), where),
     )
-    return LabelledItem(number, item, _label(row.get("label"), where))
+    return LabelledItem(number, item, truth(row.get("label"), where))
 
 
 def _of_task(row: dict[str, Any], response: str, where: str) -> Item:
@@ -98,7 +98,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _label(value: Any, where: str) -> bool | None:
+def truth(value: Any, where: str) -> bool | None:
+    """A row's ``label``, as text or number too; UserError for anything else that is there."""
     if value is None or isinstance(value, bool):
         return value
     text = str(value).strip().lower()
