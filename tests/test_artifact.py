@@ -239,10 +239,12 @@ def test_a_refused_beginning_is_not_in_the_way_of_the_mended_command(tmp_path: P
 
 def test_a_result_never_replaces_what_it_is_made_of(tmp_path: Path) -> None:
     path = finished(tmp_path / "a")
-    for source in (path, path / "data.txt"):
+    unfinished = tmp_path / "a.partial" / "checkpoint"
+    unfinished.mkdir(parents=True)
+    for source in (path, path / "data.txt", unfinished):
         with pytest.raises(UserError, match="which it would replace"):
             make(path, inputs=[source], force=True)
-    assert (path / "data.txt").exists()
+    assert (path / "data.txt").exists() and unfinished.exists()
 
 
 def test_unfinished_work_is_resumed_or_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -316,6 +317,8 @@ def test_rescoring_in_place_leaves_unfinished_samples_alone(tmp_path):
         rescore(directory, one, directory)
     assert all(path.exists() for path in kept)
     assert rescore(directory, one, tmp_path / "elsewhere").is_dir()
+    shutil.rmtree(tmp_path / "out.partial" / "samples")
+    assert rescore(directory, one, directory) == directory
 
 
 def test_only_a_finished_evaluation_can_be_rescored(tmp_path):

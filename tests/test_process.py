@@ -89,7 +89,7 @@ def test_under_a_launcher_the_group_spans_its_ranks():
         (
             "PermissionError(13, 'Permission denied', '/a')",
             2,
-            "ulorl: /a: Permission denied; what was finished before is kept",
+            "ulorl: /a: Permission denied; what was finished before is kept (ULORL_TRACEBACK=1 shows where)",
         ),
     ],
 )
@@ -102,24 +102,39 @@ def test_a_command_ends_with_its_message_and_exit_code(error, exit_code, message
     assert (output, errors.strip(), ended.returncode) == ("at work\ntidied up\n", message.strip(), exit_code)
 
 
+KEPT = "what was finished before is kept (ULORL_TRACEBACK=1 shows where)"
+
+
+def test_a_pipe_that_breaks_elsewhere_is_no_success():
+    ended = process(ENDED.format(error="BrokenPipeError(32, 'Broken pipe')", falls_apart=False), "fail")
+    errors = ended.communicate(timeout=100)[1]
+    assert ended.returncode == 1, errors
+
+
+def test_errors_of_the_system_keep_their_traceback_where_it_is_asked_for():
+    code = ENDED.format(error="FileNotFoundError(2, 'No such file or directory', '/a')", falls_apart=False)
+    ended = process(code, "fail", ULORL_TRACEBACK="1")
+    assert "Traceback" in ended.communicate(timeout=100)[1]
+    assert ended.returncode == 1
+
+
 @pytest.mark.parametrize(("where", "code"), [("| head -n 1", 0), ("> /dev/full", 2)])
 def test_output_that_nobody_reads_is_no_failure_and_that_cannot_be_written_is(where, code):
     script = f"{sys.executable} -m ulorl show {where}; exit ${{PIPESTATUS[0]}}"
     for _ in range(3):
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
         assert done.returncode == code
-        assert done.stderr == (
-            "" if code == 0 else "ulorl: No space left on device; what was finished before is kept\n"
-        )
+        assert done.stderr == ("" if code == 0 else f"ulorl: No space left on device; {KEPT}\n")
 
 
 def test_an_interrupt_at_any_time_is_one_line(tmp_path):
-    for seconds in (1.0, 2.5):
+    for seconds in (0.5, 2.0):
         command = [sys.executable, "-m", "ulorl", "curate", "quickstart:20000", "-o", str(tmp_path / "out")]
         curating = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        begun = curating.stderr.readline()
         time.sleep(seconds)
         os.killpg(curating.pid, signal.SIGINT)
-        errors = curating.communicate(timeout=60)[1]
+        errors = begun + curating.communicate(timeout=60)[1]
         assert "Traceback" not in errors, errors
         assert curating.returncode == 130, errors
 

@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -178,6 +179,36 @@ while True:
     outcome = sandbox.script(naps, "", sandbox.limits())
     assert outcome.how == "time"
     assert outcome.wall_s - outcome.cpu_s < 1.5 * RECIPE.wall_s + 1.0
+
+
+def test_threads_that_wait_for_a_processor_do_not_sleep(sandbox: Sandbox) -> None:
+    one = min(os.sched_getaffinity(0))
+    beside = [subprocess.Popen([sys.executable, "-c", PINNED, str(one), "while True: pass"]) for _ in range(2)]
+    try:
+        source = "import threading, time\n" + textwrap.dedent("""
+            def work():
+                while time.process_time() < 0.8: pass
+                print("done")
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        """)
+        config = RECIPE.model_copy(update={"workers": 1, "total_s": 30.0})
+        everywhere = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {one})
+        try:
+            with Sandbox(config) as alone:
+                outcome = alone.script(source, "", alone.limits())
+        finally:
+            os.sched_setaffinity(0, everywhere)
+        assert outcome.output == "done\n", outcome
+    finally:
+        for process in beside:
+            process.kill()
+            process.wait()
+
+
+PINNED = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); exec(sys.argv[2])"
 
 
 def test_a_worker_that_is_killed_costs_nothing(sandbox: Sandbox) -> None:

@@ -50,11 +50,25 @@ def test_the_entry_point_is_the_programs_whatever_python_calls_so(share: CodeTas
     assert "name 'max' is not defined" in none.reason
     checked = row(test="def check(candidate):\n    assert candidate([1, 9, 5]) == 15\n", entry_point="sum")
     assert [reward.value for reward in judge(share, checked, "pass", "def sum(v): return v[0] + v[1] + v[2]")] == [0, 1]
-    unnamed = {"test_list": ["assert sum(10, 15) == 2"]}
+    unnamed = {"test_list": ["x = sum(10, 15)\nassert x == 2", "assert len('abc') == 3"]}
     common = "def sum(a, b): return len([n for n in range(1, min(a, b) + 1) if a % n == b % n == 0])"
-    assert "name the one in entry_point" in str(share.check(row(**unnamed)))
+    assert "name in entry_point what they test" in str(share.check(row(**unnamed)))
     assert share.check(row(**unnamed, entry_point="sum")) is None
     assert judge(share, row(**unnamed, entry_point="sum"), common)[0].value == 1
+
+
+@pytest.mark.parametrize(
+    ("tests", "entry_point"),
+    [
+        ("input = 3\nassert f(input) == 9\nsum = f(2)\nassert abs(sum) == 4", ""),
+        ("sum = f(2)\nassert str(sum) == '4'\nassert True, 'a{}'.format(1)", ""),
+        ("def check(candidate):\n    assert candidate(1) == 1\n    assert len('abc') == 3", "f"),
+    ],
+)
+def test_what_tests_call_so_themselves_is_theirs(share: CodeTask, tests: str, entry_point: str) -> None:
+    extra = {"test": tests, "entry_point": entry_point} if entry_point else {"assertions": [tests]}
+    assert share.check(row(**extra)) is None
+    assert judge(share, row(**extra), SQUARE)[0].value == 1
 
 
 def test_only_the_end_of_the_programs_own_iterator_ends_a_loop(share: CodeTask) -> None:
@@ -68,6 +82,8 @@ def test_only_the_end_of_the_programs_own_iterator_ends_a_loop(share: CodeTask) 
     stops, good = judge(share, loop, both + "def f(x): raise StopIteration", f"{both}{SQUARE}")
     assert (stops.value, good.value) == (0.5, 1)
     assert "the program raised StopIteration" in stops.reason
+    ends = "it = g()\nnext(it)\nnext(it)\ntry:\n    it.send(None)\n    assert False\nexcept StopIteration:\n    pass"
+    assert judge(share, row(assertions=[ends, ends.replace("it.send(None)", "it.__next__()")]), both)[0].value == 1
 
 
 @pytest.mark.parametrize(

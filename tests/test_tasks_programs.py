@@ -45,6 +45,8 @@ def test_the_program_of_a_response(response: str, program: str | None) -> None:
         ("   ```python\nprint(1)\n```", "print(1)"),
         ("```n``` is read.\n\n```python\nprint(1)\n```", "print(1)"),
         ("```n``` is read.\nprint(1)", "```n``` is read.\nprint(1)"),
+        ("```python\nprint(1)\n    ```\n", "print(1)"),
+        ("```python\n'''\n    ```\n'''\n    ```\nThat is it.", "'''\n    ```\n'''"),
         ("~~~python `x`\nprint(1)\n~~~", "print(1)"),
         ("```python\n'''\n    ```\n    f()\n    ```\n'''\n```", "'''\n    ```\n    f()\n    ```\n'''"),
     ],
@@ -83,6 +85,9 @@ def test_without_a_fence_an_answer_tag_holds_the_program(response: str, program:
         (f"```python\nprint(0)\n</think>\nSo:\n{MARKS}", "print('<think>'+input()+' </think> ')"),
         ("<think>\n```python\nprint(0)\n</think>\n```\nprint(2)\n```", "print(2)"),
         ("```python\nprint(0)\n</think>\nprint(2)", "print(2)"),
+        ("```python\nprint(0)\n</think>\nSo:\n```\nprint(2)\n```", "print(2)"),
+        (f"```python\nprint(0)\n</think>\nExample:\n```\n1 2\n```\nSo:\n{ONE}", "print(1)"),
+        ("<think>\n```python\nprint(0) </think>\nSo:\n```\nprint(2)\n```", "print(2)"),
         # marks as text
         (MARKS, "print('<think>'+input()+' </think> ')"),
         (f"{MARKS}<|im_end|>\n<|im_start|>user", "print('<think>'+input()+' </think> ')"),

@@ -164,9 +164,10 @@ def begin(
 
 def _require_apart(path: Path, inputs: Sequence[str | Path], force: bool) -> None:
     """What a result is made of must not be replaced by it."""
+    made = {path.resolve(), path.with_name(f"{path.name}.partial").resolve()}
     for source in inputs:
         place = Path(source).resolve()
-        if force and (place == path.resolve() or path.resolve() in place.parents) and place.exists():
+        if force and made & {place, *place.parents} and place.exists():
             raise UserError(f"{path}: this work is made of {source}, which it would replace; choose another directory")
 
 
@@ -246,12 +247,12 @@ def _is_extended(earlier: dict[str, Any], identity: dict[str, Any], extends: Ext
 def _may_resume(partial: Path, begun: dict[str, Any], identity: dict[str, Any]) -> bool:
     if begun["fingerprint"] == identity["fingerprint"]:
         return bool(begun["force"]) or not identity["force"]
-    if identity["force"] or not _has_work(partial):
+    if identity["force"] or not has_work(partial):
         return False
     raise _refuse(f"{partial}: holds unfinished work", begun, identity)
 
 
-def _has_work(partial: Path) -> bool:
+def has_work(partial: Path) -> bool:
     """Whether anything is lost with an unfinished directory: not where what it was asked for was refused."""
     return any(entry.name not in (BEGUN, LOCK, RECIPE) for entry in partial.iterdir())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,13 +34,16 @@ from ulorl.cli_tasks import app as tasks_app
 from ulorl.cli_train import train
 from ulorl.cli_verify import app as verify_app
 from ulorl.errors import MENDED_BY_USERS, ReportedError, UserError
-from ulorl.process import launched_processes, leave_at_once
+from ulorl.process import is_first_process, launched_processes, leave_at_once
 
 if TYPE_CHECKING:
     from ulorl.recipe import Recipe
 
 INTERRUPTED = 130
 """The exit code after an interrupt, the shell's."""
+
+TRACEBACK = "ULORL_TRACEBACK"
+"""Set in the environment, errors of the system keep their traceback."""
 
 app = typer.Typer(
     help="From raw mathematics problems to a better reasoning model: curate, verify, train, evaluate.",
@@ -200,18 +204,18 @@ def guarded(command: Callable[[], Any]) -> NoReturn:
     except ReportedError:
         code = 2
     except UserError as error:
-        rank = os.environ.get("RANK", "0")
-        print(f"ulorl{'' if rank == '0' else f' (rank {rank})'}: {error}", file=sys.stderr)
+        print(f"ulorl{_rank()}: {error}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except BrokenPipeError:
-        _no_reader()
     except OSError as error:
-        code = _of_the_system(error)
+        if _nobody_reads():
+            _print_nowhere()
+        else:
+            code = _of_the_system(error)
     except SystemExit as end:  # Typer ends like this, and turns an interrupt or a closed pipe into it
-        if isinstance(end.__context__, BrokenPipeError):
-            _no_reader()
+        if isinstance(end.__context__, BrokenPipeError) and _nobody_reads():
+            _print_nowhere()
         elif isinstance(end.code, int):
             code = end.code
         else:
@@ -220,27 +224,37 @@ def guarded(command: Callable[[], Any]) -> NoReturn:
         print("ulorl: interrupted; the same command goes on from what is kept", file=sys.stderr)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        _no_reader()
     except OSError as error:
-        _no_reader()
-        code = _of_the_system(error)
+        code = code if _nobody_reads() else _of_the_system(error)
+        _print_nowhere()
     if launched_processes() > 1:
         leave_at_once(code)
     sys.exit(code)
 
 
-def _no_reader() -> None:
-    """Nobody reads what is printed, or nobody can: it goes nowhere, also at the interpreter's end."""
+def _rank() -> str:
+    """Which process speaks, where it is not the first of several."""
+    return "" if is_first_process() else f" (rank {os.environ['RANK']})"
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe that nobody reads any more, as after `| head`."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _print_nowhere() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _of_the_system(error: OSError) -> int:
     """A path that cannot be used, or a full disk, is the user's to mend: one line and 2. What else it is, is raised."""
-    if error.errno is None or error.errno not in MENDED_BY_USERS:
+    if error.errno not in MENDED_BY_USERS or os.environ.get(TRACEBACK):
         raise error
-    where = f"{error.filename}: " if error.filename else ""
-    print(f"ulorl: {where}{error.strerror}; what was finished before is kept", file=sys.stderr)
+    where = " -> ".join(str(name) for name in (error.filename, error.filename2) if name)
+    what = f"{where}: {error.strerror}" if where else error.strerror
+    print(f"ulorl{_rank()}: {what}; what was finished before is kept ({TRACEBACK}=1 shows where)", file=sys.stderr)
     return 2
 
 

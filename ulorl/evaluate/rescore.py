@@ -51,9 +51,10 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
     there = manifest_at(output)
     again = there is not None and there.get("config", {}).get("rescored") == manifest["fingerprint"]
     begun = artifact.unfinished(output)
-    if begun is not None and "rescored" not in begun.get("config", {}):
+    partial = output.with_name(f"{output.name}.partial")
+    if begun is not None and "rescored" not in begun.get("config", {}) and artifact.has_work(partial):
         raise UserError(
-            f"{output}.partial holds samples of an unfinished evaluation; finish it with `ulorl eval`, or score again "
+            f"{partial} holds samples of an unfinished evaluation; finish it with `ulorl eval`, or score again "
             "into another directory with -o"
         )
     inputs = [one["input"] for one in manifest["inputs"]] if same_place else [directory]

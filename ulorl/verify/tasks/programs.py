@@ -60,11 +60,16 @@ class _Block:
     fence: _Fence
     lines: list[str] = field(default_factory=list)
     mark: int = 0
+    opens: bool = False
+    """Whether it holds a mark that opens thinking."""
+    deep: int | None = None
+    """Lines before the last fence that would end it, were it not indented further; for a block without another end."""
 
     def ended_by(self, fence: _Fence | None) -> bool:
-        if fence is None or fence.info or fence.listed or fence.width >= self.fence.width + 4:
-            return False
-        return fence.run.startswith(self.fence.run)
+        return fence is not None and self.looks_ended_by(fence) and fence.width < self.fence.width + 4
+
+    def looks_ended_by(self, fence: _Fence | None) -> bool:
+        return fence is not None and not fence.info and not fence.listed and fence.run.startswith(self.fence.run)
 
     def left_open_at(self, fence: _Fence | None) -> bool:
         """Whether another block begins, one with a language."""
@@ -98,7 +103,8 @@ def _thought(text: str, marks: Sequence[_Mark]) -> int:
     """Where thinking has ended: after the last mark that says so and belongs to no program.
 
     Drafts inside a thinking part may be left open. So a mark belongs to a program where its block ends before another
-    begins; but not where thinking has been opened and the mark leads its line.
+    begins; but not where thinking has been opened, here or in the prompt (a mark alone on its
+    line that no other in the block opens).
     """
     start = at = 0
     block, thinking = None, False
@@ -117,8 +123,10 @@ def _thought(text: str, marks: Sequence[_Mark]) -> int:
             kind = "" if piece.mark is None else piece.mark.kind
             if kind == "opened":
                 thinking = thinking or outside
+                if block is not None:
+                    block.opens = True
             elif piece.mark is not None and kind == "closed":
-                if outside or (thinking and piece.leads and not text[piece.start : piece.end].strip()):
+                if outside or thinking or (block is not None and not block.opens and _alone(text, piece)):
                     start, block, thinking, fresh = piece.mark.end, None, False, True
                 elif block is not None:
                     block.mark = piece.mark.end
@@ -126,6 +134,15 @@ def _thought(text: str, marks: Sequence[_Mark]) -> int:
             return start if block is None else max(start, block.mark)
         start = at = block.mark  # the block was left open; what follows its last mark is read once more
         block, thinking = None, False
+
+
+def _alone(text: str, piece: _Piece) -> bool:
+    """Whether nothing else is in the line of the mark."""
+    assert piece.mark is not None
+    if not piece.leads or text[piece.start : piece.end].strip():
+        return False
+    end = text.find("\n", piece.mark.end)
+    return not text[piece.mark.end : len(text) if end < 0 else end].strip()
 
 
 def _visible(text: str, marks: Sequence[_Mark], start: int) -> tuple[list[_Block] | None, str]:
@@ -144,12 +161,16 @@ def _visible(text: str, marks: Sequence[_Mark], start: int) -> tuple[list[_Block
             blocks.append(block)
             block, outside = None, True
         elif piece.mark is None:
+            block.deep = len(block.lines) if block.looks_ended_by(fence) else block.deep
             block.add(text[line : piece.end])
         fresh = block is None
         if outside and piece.mark is not None and piece.mark.kind in ("opened", "turn"):
             if piece.mark.kind == "opened" or text[start : piece.end].strip():
                 break
             start = piece.mark.end  # a turn without anything in it
+    if block is not None and block.deep is not None:
+        del block.lines[block.deep :]
+        blocks.append(block)
     return blocks if begun else None, text[start : piece.end].strip()
 
 

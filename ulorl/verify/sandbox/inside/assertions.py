@@ -23,6 +23,8 @@ from .plain import NotPlain, decode, encode
 REPLIES, REQUESTS, RESULTS = 3, 4, 5
 """File descriptors, in the tests' process."""
 ITEM = "<test>"
+_ITERATING = ("send", "throw", "__next__")
+"""Methods that end with StopIteration as iterators do."""
 CHECK = "check"
 """A function of one argument with this name, which nothing calls, is given the entry point (as in HumanEval)."""
 
@@ -53,11 +55,9 @@ def _run(code: str, entry_point: str, done: int) -> None:
     if not total:
         _report({"broken": "tests without any assertion"})
         return
-    for statement, is_item in statements:
-        if is_item and _only_builtins(statement, entry_point):
-            text = ast.unparse(statement)[:80]
-            _report({"broken": f"a test that calls Python's own functions alone ({text}); name the one in entry_point"})
-            return
+    if not entry_point and not any(isinstance(names.get(name), Remote) for name in _used(tree) - _bound(tree)):
+        _report({"broken": "tests that call nothing of the program; name in entry_point what they test"})
+        return
     _report({"items": total})
     try:
         if link.receive(REPLIES) != {"loaded": True}:
@@ -133,11 +133,20 @@ def _is_item(statement: ast.stmt, tree: ast.Module) -> bool:
     return any(isinstance(one, ast.FunctionDef) and one.name == call.func.id for one in tree.body)
 
 
-def _only_builtins(statement: ast.stmt, entry_point: str) -> bool:
-    """Whether a test calls functions that are all Python's own, so that it says nothing of the program."""
-    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    calls = any(isinstance(node, ast.Call) for node in ast.walk(statement))
-    return calls and entry_point not in names and all(hasattr(builtins, name) for name in names)
+def _used(tree: ast.Module) -> set[str]:
+    """Names that the tests use or bind."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that the tests bind somewhere."""
+    nodes = list(ast.walk(tree))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    bound |= {alias.asname or alias.name.partition(".")[0] for node in nodes
+              if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}  # fmt: skip
+    return bound | {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
 
 
 def _names(tree: ast.Module, entry_point: str) -> dict[str, Any]:
@@ -151,11 +160,7 @@ def _names(tree: ast.Module, entry_point: str) -> dict[str, Any]:
     }
     if entry_point:
         names[entry_point] = Remote({"name": entry_point})
-    nodes = list(ast.walk(tree))
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    bound |= {alias.asname or alias.name.partition(".")[0] for node in nodes
-              if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}  # fmt: skip
-    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    nodes, bound = list(ast.walk(tree)), _bound(tree)
     modules = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
     for node in nodes:
         if not isinstance(node, ast.Name) or node.id in names or hasattr(builtins, node.id):
@@ -205,7 +210,8 @@ def ask(operation: str, *arguments: Any, **named: Any) -> Any:
         raise ProgramEnded from error
     try:
         if "raised" in reply:
-            raise _exception(reply["raised"], reply["message"], operation)
+            iterates = operation == "next" or (operation == "call" and arguments[0]._attribute in _ITERATING)
+            raise _exception(reply["raised"], reply["message"], iterates)
         for mine, after in zip(arguments, reply["after"], strict=True):
             if after is not None:
                 _change(mine, decode(after, Remote))
@@ -216,8 +222,8 @@ def ask(operation: str, *arguments: Any, **named: Any) -> Any:
         raise ProgramEnded("no reply") from error
 
 
-def _exception(name: Any, message: Any, operation: str) -> Exception:
-    if name in ("StopIteration", "StopAsyncIteration") and operation != "next":
+def _exception(name: Any, message: Any, iterates: bool) -> Exception:
+    if name in ("StopIteration", "StopAsyncIteration") and not iterates:
         return RuntimeError(f"the program raised {name}")  # which would end a loop of the tests as if it were done
     kind = getattr(builtins, name, None) if isinstance(name, str) else None
     if isinstance(kind, type) and issubclass(kind, Exception):
@@ -250,12 +256,16 @@ class Remote:
         if not isinstance(place, dict) or not {"name", "object"} & place.keys():
             raise NotPlain("no object")
         object.__setattr__(self, "_place", place)
+        object.__setattr__(self, "_attribute", "")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return ask("call", self, *arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
-        return ask("getattr", self, name)
+        found = ask("getattr", self, name)
+        if isinstance(found, Remote):
+            object.__setattr__(found, "_attribute", name)
+        return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         ask("setattr", self, name, value)

@@ -11,7 +11,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from .limits import MIB, Limits
@@ -141,7 +141,6 @@ class Watch:
         usage = [use for box in self._boxes for use in descendants(self._processes, box)]
         memory = sum(use.memory for use in usage)
         used = sum(use.cpu_s for use in usage)
-        # The states of threads are not looked at, but what they use is.
         if used <= self._cpu and not any(use.runnable for use in usage):
             self._slept += now - max(self._looked, self._since)
         self._looked = now
@@ -178,6 +177,7 @@ class Use:
     runnable: bool
 
 
+_WANTING = ("R", "D")
 _PAGE, _HERTZ = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
@@ -214,9 +214,21 @@ def _use(processes: int, pid: int) -> Use | None:
     try:
         memory = int(_text(processes, f"{pid}/statm").split()[1]) * _PAGE
         fields = _text(processes, f"{pid}/stat").rpartition(")")[2].split()
-        return Use(memory, sum(map(int, fields[11:15])) / _HERTZ, fields[0] in ("R", "D"))
+        # The process has the state of its first thread, which may be waiting for others.
+        wants = fields[0] in _WANTING or any(state in _WANTING for state in _thread_states(processes, pid))
+        return Use(memory, sum(map(int, fields[11:15])) / _HERTZ, wants)
     except (OSError, ValueError, IndexError):
         return None
+
+
+def _thread_states(processes: int, pid: int) -> Iterator[str]:
+    tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=processes)
+    try:
+        for thread in os.listdir(tasks):
+            with contextlib.suppress(OSError):
+                yield _text(tasks, f"{thread}/stat").rpartition(")")[2].split()[0]
+    finally:
+        os.close(tasks)
 
 
 def _text(directory: int, name: str) -> str:
