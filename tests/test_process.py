@@ -87,6 +87,11 @@ def test_under_a_launcher_the_group_spans_its_ranks():
         ("KeyboardInterrupt", 130, "ulorl: interrupted; the same command goes on from what is kept\n"),
         ("SystemExit(1)", 1, ""),
         (
+            "__import__('shutil').Error([('/a', '/b', 'No space: /b')])",
+            2,
+            "ulorl: No space: /b; what was finished before is kept (ULORL_TRACEBACK=1 shows where)",
+        ),
+        (
             "PermissionError(13, 'Permission denied', '/a')",
             2,
             "ulorl: /a: Permission denied; what was finished before is kept (ULORL_TRACEBACK=1 shows where)",

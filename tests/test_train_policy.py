@@ -125,18 +125,29 @@ class Sharpened(transformers.LlamaForCausalLM):
         return output
 
 
-def test_a_model_that_does_something_unknown_is_refused(tmp_path, monkeypatch):
+def test_models_without_sdpa_are_sampled_and_trained(tmp_path):
+    directory = make(tmp_path, "Bloom")
+    _write_tokenizer(directory)
+    policy = Policy(directory, "float32", packing="auto")
+    assert "its attention cannot be replaced" in policy.rows
+    assert HFEngine(directory, EngineRecipe(), dtype="float32", max_model_len=64).policy_version == 0
+
+
+def test_a_model_that_does_something_unknown_is_refused(tmp_path, monkeypatch, caplog):
     directory = make(tmp_path, "Llama")
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", Sharpened.from_pretrained)
-    with pytest.raises(
-        UserError, match=r"differ by .* nats from those of Sharpened, which does something to its logits"
-    ):
-        Policy(directory, "float32")
+    for dtype in ("float32", "bfloat16"):
+        with pytest.raises(
+            UserError, match=r"differ by .* nats from those of Sharpened, which does something to its logits"
+        ):
+            Policy(directory, dtype)
     monkeypatch.undo()
     monkeypatch.setattr("ulorl.train.policy.attention_for", lambda _: "sdpa")
     directory = make(tmp_path, "Gemma2", **GEMMA2, attn_logit_softcapping=5.0)
-    with pytest.raises(UserError, match=r"of Gemma2ForCausalLM, which has attention that is computed otherwise"):
+    with pytest.raises(UserError, match=r"of Gemma2ForCausalLM, whose attention is computed otherwise"):
         Policy(directory, "float32")
+    Policy(directory, "bfloat16")
+    assert "whose attention is computed otherwise" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3Moe", "Lfm2", "GPT2", "OPT"])

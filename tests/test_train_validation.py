@@ -138,7 +138,7 @@ def test_the_result_is_the_last_model_or_the_best(tmp_path):
 
 
 def test_state_goes_through_a_checkpoint(tmp_path):
-    state = TrainerState(9, 8, 70, 4, 2, 3, 2, {"math": 5, "logic": 6}, seen([0.5, 0.4]))
+    state = TrainerState(9, 8, 70, 4, 2, 3, 2, 64, {"math": 5, "logic": 6}, seen([0.5, 0.4]))
     write_state(tmp_path, state)
     assert read_state(tmp_path) == state
 
@@ -245,6 +245,18 @@ def test_all_phases_validate_at_one_length():
     steps_of(trainer, 4)
     assert {request.max_tokens for asked in trainer.engine.validations for request in asked} == {32}
     assert len(trainer.engine.validations) == 5
+
+
+def test_a_run_that_goes_on_with_longer_phases_validates_as_before():
+    rollout = RolloutRecipe(prompts_per_step=3, group_size=4, max_tokens=16, segments=1)
+    first = trainer_of(rollout=rollout)
+    first.validate_start()
+    steps_of(first, 2)
+    longer = (PhaseRecipe(from_step=3, max_tokens=32),)
+    resumed = trainer_of(rollout=rollout, schedule=longer, state=first.state, groups=list(first.pool.groups.values()))
+    resumed.learner.adopt = lambda *_: None
+    steps_of(resumed, 2)
+    assert {request.max_tokens for asked in resumed.engine.validations for request in asked} == {16}
 
 
 def test_a_stall_resets_the_reference_and_is_counted_anew():

@@ -6,9 +6,11 @@ standard error. Exit codes: 0 done, 1 negative answer, 2 misuse or a stack that 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -250,6 +252,8 @@ def _print_nowhere() -> None:
 
 def _of_the_system(error: OSError) -> int:
     """A path that cannot be used, or a full disk, is the user's to mend: one line and 2. What else it is, is raised."""
+    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
+        error = OSError(errno.EIO, str(error.args[0][0][-1]))  # of a whole tree; the first says enough
     if error.errno not in MENDED_BY_USERS or os.environ.get(TRACEBACK):
         raise error
     where = " -> ".join(str(name) for name in (error.filename, error.filename2) if name)

@@ -117,7 +117,12 @@ class VLLMEngine:
         engine = self._ready()
         self._fault = f"loading weights of version {version} failed half way; open the engine again"
         given = self._names.checked(named_tensors)
-        engine.collective_rpc("reload_weights", kwargs={"weights_iterator": given})
+        try:
+            engine.collective_rpc("reload_weights", kwargs={"weights_iterator": given})
+        except RuntimeError as error:  # on a CPU, of experts whose width it has padded
+            raise EngineError(
+                f'vLLM does not take new weights of this model ({error}); use engine.kind = "hf"'
+            ) from error
         engine.collective_rpc(_repack, kwargs={"tied": self._names.tied})
         if not engine.reset_prefix_cache():
             self._fault = f"vLLM refused to drop the prefix cache after loading weights of version {version}"

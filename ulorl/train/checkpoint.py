@@ -25,6 +25,7 @@ from ulorl.engine.base import FinishReason
 from ulorl.errors import UserError
 from ulorl.files import fsync_dir, fsync_tree, write_table
 from ulorl.problem import Problem
+from ulorl.train.extend import link_file
 from ulorl.train.learner import Learner
 from ulorl.train.pool import Group, Sample
 from ulorl.train.state import TrainerState, read_state, write_state
@@ -150,8 +151,13 @@ def save_result(directory: Path, root: Path, state: TrainerState, final: str) ->
     ``final`` is "last", or "best": that of the best validation.
     """
     best = best_checkpoint(root, state) if final == "best" else None
-    shutil.copytree((best or _named(root, state.step)) / "model", directory)
+    shutil.copytree((best or _named(root, state.step)) / "model", directory, copy_function=_copy)
     return state.progress.best_step if best else state.step
+
+
+def _copy(source: str, target: str) -> None:
+    """Of weights a second name, which takes no room; of the rest a copy, which people may change."""
+    (link_file if source.endswith(".safetensors") else shutil.copy2)(source, target)
 
 
 def _named(root: Path, step: int) -> Path:

@@ -72,14 +72,15 @@ def _link(entry: Path, into: Path) -> None:
     temporary = into / f".{entry.name}.adopted~"
     if entry.is_dir():
         shutil.rmtree(temporary, ignore_errors=True)
-        shutil.copytree(entry, temporary, copy_function=_link_file)
+        shutil.copytree(entry, temporary, copy_function=link_file)
     else:
         temporary.unlink(missing_ok=True)
         shutil.copy2(entry, temporary)
     temporary.rename(into / entry.name)
 
 
-def _link_file(source: str, target: str) -> None:
+def link_file(source: str, target: str) -> None:
+    """A second name for a file that is never changed in place, or a copy where there can be none."""
     try:
         os.link(source, target)
     except OSError:  # another file system, or one without hard links

@@ -102,6 +102,7 @@ class Trainer:
             reference_step=self.reference_step,
             resets=self.resets,
             phase=self.phase.number,
+            validation_tokens=self.validator.max_tokens,
             by_task=dict(stream.by_task),
             progress=self.progress,
         )
@@ -111,6 +112,7 @@ class Trainer:
         self.step, self.reference_step, self.resets = state.step, state.reference_step, state.resets
         self.stream.drawn, self.stream.by_task = state.drawn, dict(state.by_task)
         self.progress = state.progress
+        self.validator.max_tokens = state.validation_tokens or self.validator.max_tokens
         self.pool.add(groups)
 
     def validate_start(self) -> Validation | None:

@@ -7,6 +7,7 @@ than it samples with, and nothing else would say so.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 
 from ulorl.errors import UserError
 
+log = logging.getLogger(__name__)
 TOKENS = 12
 """Of each of two sequences."""
 
@@ -24,7 +26,8 @@ def check_model(
     logprobs: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     head: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> None:
-    """Raise UserError where log-probs differ from those of the model's own logits by more than rounding.
+    """Raise UserError where log-probs differ from those of the model's own logits by more than rounding; in half
+    precision, attention that differs is a warning.
 
     ``logprobs``: of tokens (B, L) and a mask of predicted ones (B, L - 1), as in training; ``head``: of hidden states
     (N, H) and their targets (N). The model's own attention is the plain one ("eager"), which all models are defined by.
@@ -35,20 +38,24 @@ def check_model(
     found_N = logprobs(tokens_BL, torch.ones_like(tokens_BL[:, 1:], dtype=torch.bool)).flatten()
     logits_NV, hidden_NH = _own(model, tokens_BL[:, :-1])
     own_N = torch.log_softmax(logits_NV, dim=-1)[torch.arange(len(targets_N)), targets_N]
-    # What rounding in half precision leaves, 0.6 nats at logits of 20, is less than what a step left out does.
-    allowed = max(1e-3, 4 * torch.finfo(model.dtype).eps * float(logits_NV.abs().max()))
-    if (difference := _mean(found_N, own_N)) <= allowed:
+    name, rounding = type(model).__name__, torch.finfo(model.dtype).eps * float(logits_NV.abs().max())
+    difference = _mean(head(hidden_NH, targets_N), own_N)
+    if not difference <= max(1e-3, rounding):  # nor where it is no number
+        raise UserError(
+            f"model: log-probs in training differ by {difference:.2g} nats from those of {name}, which does something "
+            "to its logits that is not known here; this model cannot be trained"
+        )
+    difference = _mean(found_N, own_N)
+    if difference <= max(1e-3, 4 * rounding):
         return
-    name = type(model).__name__
-    if not _mean(head(hidden_NH, targets_N), own_N) <= allowed:  # nor where it is no number
-        what = "does something to its logits that is not known here"
-        todo = "this model cannot be trained"
-    else:
-        what = "has attention that is computed otherwise here"
-        todo = 'try train.learner.packing = "never"'
-    raise UserError(
-        f"model: log-probs in training differ by {difference:.2g} nats from those of {name}, which {what}; {todo}"
+    message = (
+        f"model: log-probs in training differ by {difference:.2g} nats from those of {name}, whose attention is "
+        'computed otherwise here; try train.learner.packing = "never"'
     )
+    if model.dtype == torch.float32:
+        raise UserError(message)
+    # Rounding alone may choose other experts, layer after layer; mismatch/mean tells what comes of it.
+    log.warning("%s, or float32, in which this is no rounding", message)
 
 
 def _own(model: Any, tokens_BT: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -17,7 +17,8 @@ class TrainerState:
 
     ``version``: that of the weights; ``drawn`` and ``by_task``: the prompts drawn so far (``PromptStream``);
     ``reference_step``: the step at which the reference was last set, after ``resets`` resets; ``processes``: the number
-    of processes; ``phase``: that of the step, for readers alone, since it follows from the recipe.
+    of processes; ``phase``: that of the step, for readers alone, since it follows from the recipe;
+    ``validation_tokens``: the longest output of validations, which stays when a run goes on with longer phases.
     """
 
     step: int
@@ -27,6 +28,7 @@ class TrainerState:
     processes: int = 1
     resets: int = 0
     phase: int = 1
+    validation_tokens: int = 0
     by_task: dict[str, int] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
 

@@ -90,7 +90,7 @@ class Validator:
         settings, train = recipe.train.validation, recipe.train
         self._every, self._samples = settings.every, settings.samples
         # One for all phases: a limit that changes would change the average by itself.
-        self._max_tokens = settings.max_tokens or train.longest_trained
+        self.max_tokens = settings.max_tokens or train.longest_trained
         temperature = settings.temperature or train.rollout.temperature
         self._sampling = Sampling(temperature, settings.top_p, settings.top_k)
 
@@ -121,7 +121,7 @@ class Validator:
             GenerationRequest(
                 id=f"validation.{number}.{index}",
                 prompt_ids=self._prompter.encode(self.problems[number].problem),
-                max_tokens=self._max_tokens,
+                max_tokens=self.max_tokens,
                 seed=seed,
                 sampling=self._sampling,
             )
