@@ -123,7 +123,8 @@ class VLLMEngine:
             raise EngineError(
                 f'vLLM does not take new weights of this model ({error}); use engine.kind = "hf"'
             ) from error
-        engine.collective_rpc(_repack, kwargs={"tied": self._names.tied})
+        if _on_cpu():
+            engine.collective_rpc(_repack, kwargs={"tied": self._names.tied})
         if not engine.reset_prefix_cache():
             self._fault = f"vLLM refused to drop the prefix cache after loading weights of version {version}"
             raise EngineError(self._fault)
@@ -167,14 +168,17 @@ class VLLMEngine:
         return self._engine
 
 
+def _on_cpu() -> bool:
+    from vllm.platforms import current_platform
+
+    return bool(current_platform.is_cpu())
+
+
 def _repack(worker: Any, tied: bool) -> None:
     """Pack anew what vLLM 0.32 on a CPU packs on the first load alone: experts, and a tied output layer."""
     from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
     from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmbedding
-    from vllm.platforms import current_platform
 
-    if not current_platform.is_cpu():
-        return
     for module in worker.get_model().modules():
         if isinstance(module, VocabParallelEmbedding) and tied:
             module.quant_method.process_weights_after_loading(module)
