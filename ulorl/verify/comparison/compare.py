@@ -136,6 +136,11 @@ class _Comparison:
         return compare_families(a, b) or undecided("a congruence against something else")
 
     def _structures(self, a: Value, b: Value) -> Outcome:
+        if isinstance(a, Group) and isinstance(b, Group) and (a.opening == "{") != (b.opening == "{"):
+            # All the points there are, of which there is one.
+            only, other = (one_element(a), b) if a.opening == "{" else (one_element(b), a)
+            if isinstance(only, Group) and only.opening == other.opening == "(":
+                return self.compare(only, other)
         several = (Listing, Named, Membership)
         if isinstance(a, Choice) or isinstance(b, Choice):
             return self._choices(a, b)

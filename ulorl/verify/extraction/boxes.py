@@ -26,6 +26,8 @@ _OFFSETS = (0, 1, 5, len("<|begin_of_"))
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\boxed\s{0,3}([^\s{}$.,;]{1,40})")
 _BLANK = re.compile(r"(?:\\phantom\s?\{[^{}]*\}|\\q?quad|\\square|\\l?dots|\\[,;:! ]|[\s?_~.])*")
+_PLACEHOLDER = re.compile(r"(?:\\text\s?\{)?\s?(?:your |the |final |my ){0,2}answer(?: here)?\s?\}?", re.IGNORECASE)
+"""What a prompt shows in a box, and a response repeats."""
 RETRACTED = re.compile(
     r"\b(?:wait|mistaken?|error|incorrect|correct(?:ion|ed)|wrong|contradict\w*|recheck\w*|reconsider\w*"
     r"|closer (?:look|examination|inspection)|actually)\b|更正|不对|错误|重新",
@@ -55,7 +57,7 @@ def find_boxes(text: str) -> list[Box]:
         if found and opening.start() < found[-1].end:
             continue
         box = _read(text, opening)
-        if box is not None and not _BLANK.fullmatch(box.content):
+        if box is not None and not _BLANK.fullmatch(box.content) and not _PLACEHOLDER.fullmatch(box.content):
             found.append(box)
     return found
 

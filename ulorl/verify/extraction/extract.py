@@ -19,6 +19,19 @@ from ulorl.verify.extraction.thinking import after_thinking
 
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _NUMBER = re.compile(r"(?:(?<![\w)\]}])[-+])?(?<!\d)\d[\d,]{0,400}(?:\.\d{1,400})?(?:/\d{1,400})?(?!\d)%?")
+_DENIED_BEFORE = re.compile(r"\b(?:not|cannot|never|\w+n't)(?: be)?(?: equal(?: to)?)?\W{0,3}$", re.IGNORECASE)
+_DENIED_BEHIND = re.compile(
+    r"\W{0,3}(?:\?|(?:is|was|are) (?:not|in|im|wrong)|isn't\b|fails?\b|or (?:more|less|fewer|greater)\b"
+    r"|(?:more|less|fewer|greater) than\b)",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"[^\w(]*(?:(?:hmm+|wait|oh|no|actually|oops|but|however|sorry)\W+){0,3}"
+    r"(?:(?:this|that|it)(?: is|'s| was) (?:wrong|incorrect|not (?:right|correct))|i made an? (?:error|mistake)"
+    r"|correction)\b",
+    re.IGNORECASE,
+)
+"""The first words behind a box that say that it does not hold, whatever comes after."""
 MAX_BOLD = 600
 """Bold text is looked for in this many final characters."""
 _MARKS = ("box", "####", "nswer", "答", "选")
@@ -61,9 +74,16 @@ def extract(response: str, *, last_number: bool = False, parts: bool = False) ->
 
 
 def _bold(text: str) -> tuple[str, ...]:
-    """The last bold text that is no heading; every value of its line where it is one of several."""
+    """The last bold text that is no heading, and that the words beside it do not deny; every value of its line where it
+    is one of several."""
     for line in reversed(text[-MAX_BOLD:].splitlines()):
-        found = [match for match in _BOLD.findall(line) if not match.rstrip().endswith((":", "："))]
+        found = [
+            match[1]
+            for match in _BOLD.finditer(line)
+            if not match[1].rstrip().endswith((":", "："))
+            and not _DENIED_BEFORE.search(line[: match.start()][-40:])
+            and not _DENIED_BEHIND.match(line, match.end())
+        ]
         if found:
             values = tuple(dict.fromkeys(match for match in found if is_value(match)))
             return values if len(values) > 1 else (value_of(found[-1]),)
@@ -103,6 +123,8 @@ def _with_later_phrase(text: str, position: int, answers: tuple[str, ...]) -> tu
     """``answers``, with a plain value that a phrase behind them gives, or that alone if it corrects them."""
     rest = text[position:]
     phrase = last_phrase(rest) if "nswer" in rest or "答案" in rest else None
+    if phrase is None and _TAKEN_BACK.match(rest[:MAX_BETWEEN]):
+        return ()
     if phrase is None or phrase.text in answers or not is_value(phrase.text):
         return answers
     corrected = RETRACTED.search(rest[max(0, phrase.start - MAX_BETWEEN) : phrase.start])

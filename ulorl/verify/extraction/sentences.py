@@ -63,6 +63,11 @@ _OPERATION = re.compile(
     re.IGNORECASE,
 )
 """What stands in front of a number that is not the value itself: "the square root of 16"."""
+_NO_VALUE = re.compile(
+    r"\b(?:except|besides|other than|(?:larg|great|bigg|small|low|high|few)er|(?:less|more) than|exceeds?|above|below"
+    r"|beyond|divisible|multiples?|impossible|fails?|differs?|different)\b"
+)
+"""What is said of a number that is not the value: "larger than 5"."""
 _CHINESE_OPERATION = re.compile(r"一半|倍|平方|立方|根|分之|差|积|商|余|负")
 _CONDITIONAL = re.compile(
     r"\b(?:if|unless|provided|except|otherwise|or|of|times|plus|minus|squared|cubed|modulo|less|fewer)\b"
@@ -223,7 +228,12 @@ def _only_value(text: str, masked: str) -> str | None:
 
 
 def _with_noun(text: str, masked: str, start: int, end: int) -> str | None:
-    if _OPERATION.search(masked, 0, start) or _CHINESE_OPERATION.search(masked):
+    if (
+        _DOUBTFUL.search(masked)
+        or _NO_VALUE.search(masked)
+        or _OPERATION.search(masked, 0, start)
+        or _CHINESE_OPERATION.search(masked)
+    ):
         return None
     if counting := _COUNTING.search(masked, 0, start):
         start = counting.start()

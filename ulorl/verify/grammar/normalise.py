@@ -107,6 +107,8 @@ _LOST_ESCAPE = re.compile(
 )
 """Commands whose backslash a program took for an escape: a form feed and "rac" is \\frac."""
 _ESCAPES = {"\x0c": "f", "\x08": "b", "\t": "t", "\r": "r"}
+_ROW_WITH_SPACE = re.compile(r"\\\\\s?\[\s?-?[\d.]{1,6}\s?(?:pt|mm|cm|em|ex|in|px)\s?\]")
+"""The end of a row of a matrix that asks for more room."""
 _DOUBLE_ESCAPE = re.compile(r"\\\\(?=[A-Za-z])")
 _SUPERSCRIPT = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _SUBSCRIPT = re.compile(r"[₀₁₂₃₄₅₆₇₈₉]+")
@@ -147,6 +149,7 @@ def normalise(text: str) -> str:
         text = _apply(_HTML, text)
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLE_ESCAPE.sub(r"\\", text)
+    text = _ROW_WITH_SPACE.sub(r"\\\\ ", text)
     text = text.replace("\\\\", ROW)
     text = _dollars(text)
     if "\\" in text:

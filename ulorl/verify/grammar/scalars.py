@@ -210,8 +210,12 @@ def compound_quantity(tokens: Sequence[Token]) -> Scalar | None:
 
 def _with_unit(tokens: Sequence[Token]) -> Scalar | None:
     """A number followed by a unit or count noun; None where there is none."""
+    depth = 0
     for index in range(1, len(tokens)):
         before, token = tokens[index - 1], tokens[index]
+        depth += (before.text in ("(", "[", "{")) - (before.text in (")", "]", "}"))
+        if depth > 0 and token.kind == "command" and token.text == "degree":  # of an angle within
+            continue
         if token.kind in ("number", "symbol") and token.text not in ("µ", "μ", "Ω", "(", "Å", "℃", "℉", "/"):
             continue
         if (before.kind == "symbol" and before.text in _OPERATORS) or before.text in ("frac", "sqrt"):
