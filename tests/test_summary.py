@@ -53,6 +53,15 @@ def summary(directory):
     }
 
 
+def test_what_to_try_next_is_a_variation_of_what_was_run():
+    stream = io.StringIO()
+    given = ["my recipe.toml", "--set", "train.steps=2"]
+    print_summary(summary("runs/x"), Console(file=stream, width=200), given=given, masks=False)
+    assert "run 'my recipe.toml' --set train.steps=2 --set seed=1 --set name=seed1" in stream.getvalue()
+    assert "no masking" not in stream.getvalue()
+    assert "no masking" in printed("runs/x", 200)
+
+
 def test_names_are_no_markup():
     text = printed("runs/[v1]/[bold]q", 200)
     assert "Everything lies in runs/[v1]/[bold]q:" in text

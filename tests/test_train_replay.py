@@ -64,6 +64,30 @@ def test_saved_rollouts_give_back_every_update(tmp_path, settings):
     assert [result.step for result in results] == list(range(1, 11))
 
 
+class TwiceUpdating(CountingLearner):
+    """Makes two updates of a step."""
+
+    def update(self, trajectories):
+        super().update(trajectories)
+        self.version += 1
+
+
+def test_tokens_are_as_many_steps_old_as_they_were_under_more_updates(tmp_path):
+    before, recipe = sampled(tmp_path, 8, Ranks(), dynamic_sampling="off")
+    learner = TwiceUpdating()
+    saved = SavedRollouts(tmp_path / "rollouts", Ranks(), 256)
+    trainer = _FromRollouts(recipe, saved, learner, TextPrompter(), Ranks())
+    for _ in range(8):
+        trainer.run_step()
+    assert learner.version == 2 * len(before) > 4
+    versions = [version for one in before for trajectory in one for version in trajectory.versions]
+    assert len(set(versions)) > 2
+    # The learner of the run that sampled made one update where this one makes two.
+    assert [version for one in learner.updates for trajectory in one for version in trajectory.versions] == [
+        2 * version for version in versions
+    ]
+
+
 def test_rollouts_of_several_processes_train_in_any_number_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr(ThreadRanks, "suffix", property(lambda ranks: f"_rank_{ranks.rank}"))
     settings = {"prompts_per_step": 6, "group_policy": "sample"}
@@ -102,9 +126,9 @@ def test_a_step_without_the_samples_of_a_process_is_not_trained_on(tmp_path, mon
 def test_the_recipe_that_trains_decides_about_uniform_groups(tmp_path):
     sampled(tmp_path, 6, Ranks())
     saved = SavedRollouts(tmp_path / "rollouts", Ranks(), 256)
-    dropped = [saved.experience(step, uniform_train=False) for step in range(1, 7)]
+    dropped = [saved.experience(step, uniform_train=False, version=step - 1) for step in range(1, 7)]
     saved = SavedRollouts(tmp_path / "rollouts", Ranks(), 256)
-    kept = [saved.experience(step, uniform_train=True) for step in range(1, 7)]
+    kept = [saved.experience(step, uniform_train=True, version=step - 1) for step in range(1, 7)]
     assert all(not one.uniform for one in kept)
     assert sum(len(one.uniform) for one in dropped) > 0
     assert [len(one.all()) for one in dropped] == [len(one.all()) for one in kept]
@@ -118,12 +142,12 @@ def test_what_is_no_rollout_is_refused_by_name(tmp_path):
     (folder / "step_000003.parquet").rename(tmp_path / "run.partial" / "rollouts" / "step_000003.parquet")
     assert rollouts_in(tmp_path / "run") == tmp_path / "run.partial" / "rollouts"
     with pytest.raises(UserError, match="step 1 are missing"):
-        SavedRollouts(tmp_path / "run.partial" / "rollouts", Ranks(), 256).experience(1, uniform_train=True)
+        SavedRollouts(tmp_path / "run.partial" / "rollouts", Ranks(), 256).experience(1, uniform_train=True, version=0)
     with pytest.raises(UserError, match=r"no step_\*\.parquet"):
         rollouts_in(tmp_path / "nowhere")
 
     def experience(vocabulary=256):
-        return SavedRollouts(folder, Ranks(), vocabulary).experience(1, uniform_train=True)
+        return SavedRollouts(folder, Ranks(), vocabulary).experience(1, uniform_train=True, version=0)
 
     (folder / "step_000001.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(UserError, match=r"step_000001\.parquet: not a readable"):

@@ -81,7 +81,8 @@ def run(
         return print_json(summary)
     from ulorl.report.summary import print_summary
 
-    print_summary(summary)
+    given = [*([str(recipe)] if recipe else []), *(word for one in overrides or [] for word in ("--set", one))]
+    print_summary(summary, given=given, masks=resolved.train.objective.mastered != "never")
 
 
 @app.command()

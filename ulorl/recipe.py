@@ -156,16 +156,33 @@ class Recipe(Section):
     def _check(self) -> Self:
         given, needed = self.engine.max_model_len, self.longest_sequence
         if 0 < given < needed:
-            raise ValueError(f"engine.max_model_len: {given} is below the longest prompt + output, {needed}")
+            raise ValueError(
+                f"engine.max_model_len: {given} is below the longest prompt + output, {needed} ({self.longest_setting})"
+            )
         return self
 
     @property
     def longest_sequence(self) -> int:
         """Longest prompt + output of any stage, in tokens."""
-        outputs = (self.train.longest_output, self.evaluate.max_tokens, self.curate.difficulty.max_tokens)
+        return max(self._sequences.values())
+
+    @property
+    def longest_setting(self) -> str:
+        """The setting that ``longest_sequence`` comes from."""
+        return max(self._sequences, key=self._sequences.__getitem__)
+
+    @property
+    def _sequences(self) -> dict[str, int]:
+        """Longest prompt + output of each stage, by the setting of the output."""
+        outputs = {
+            "train's max_tokens": self.train.longest_output,
+            "evaluate.max_tokens": self.evaluate.max_tokens,
+            "curate.difficulty.max_tokens": self.curate.difficulty.max_tokens,
+        }
+        found = {name: self.model.max_prompt_tokens + tokens for name, tokens in outputs.items()}
         shared = [one for one in self.curate.consensus.voters if self.shares_engine(one)]
         votes = [one.model.max_prompt_tokens + one.max_tokens for one in shared]
-        return max(self.model.max_prompt_tokens + max(outputs), *votes, 0)
+        return found | ({"curate.consensus.voters": max(votes)} if votes else {})
 
     def shares_engine(self, voter: VoterRecipe) -> bool:
         """Whether the engine of the start model answers for ``voter``."""

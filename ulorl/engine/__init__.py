@@ -42,7 +42,8 @@ def open_engine(
     """
     settings = recipe.engine
     longest = max_model_len or settings.max_model_len or recipe.longest_sequence
-    _check_positions(model_dir, longest)
+    named = recipe.longest_setting if longest == recipe.longest_sequence else "the max_tokens settings"
+    _check_positions(model_dir, longest, named)
     kind = engine_kind(recipe)
     if kind == "server":
         from ulorl.engine.server import ServerEngine
@@ -69,8 +70,9 @@ def open_engine(
     )
 
 
-def _check_positions(model_dir: Path, longest: int) -> None:
-    """Raise EngineError when the model's configuration does not allow sequences of ``longest`` tokens.
+def _check_positions(model_dir: Path, longest: int, named: str = "the max_tokens settings") -> None:
+    """Raise EngineError when the model's configuration does not allow sequences of ``longest`` tokens; ``named``: what
+    to lower.
 
     A rotary embedding that is stretched (YaRN, linear, dynamic) allows its factor times the original length.
     """
@@ -85,5 +87,5 @@ def _check_positions(model_dir: Path, longest: int) -> None:
     if longest > positions:
         raise EngineError(
             f"the longest prompt + output of the recipe is {longest} tokens, the model in {model_dir} has "
-            f"{positions} positions (config.json); lower model.max_prompt_tokens or the max_tokens settings"
+            f"{positions} positions (config.json); lower model.max_prompt_tokens or {named}"
         )

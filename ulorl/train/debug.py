@@ -96,7 +96,9 @@ def train_from_rollouts(
             display.log(f"train: {folder} holds the rollouts of {steps} steps, of {recipe.train.steps} in the recipe")
         samples = _steps(trainer, recipe, work.path, steps, display, without=OF_ROLLOUTS)
         save_model(learner, work.path / "model", model_dir)
-        return {"steps": trainer.step, "updates": learner.version, "samples": samples}
+        if recipe.train.final == "best":
+            display.log(f'train: final = "best" needs validations; the model is that of step {trainer.step}')
+        return {"steps": trainer.step, "updates": learner.version, "samples": samples, "model_step": trainer.step}
 
     return in_directory(
         recipe, output, make, inputs=[folder, model_dir], force=force, mode="updates from saved rollouts"
@@ -151,6 +153,9 @@ class _RolloutOnly(Trainer):
             ranks=ranks,
         )
 
+    def _reset_reference(self, result: StepResult, reason: str, step: int) -> None:
+        pass
+
     def learn(self, result: StepResult, clock: Clock) -> None:
         pass
 
@@ -175,7 +180,7 @@ class _FromRollouts(Trainer):
 
     def roll_out(self, result: StepResult, clock: Clock) -> None:
         uniform_train = self.rollout.dynamic_sampling == "off"
-        result.experience = self._saved.experience(self.step, uniform_train=uniform_train)
+        result.experience = self._saved.experience(self.step, uniform_train=uniform_train, version=self.learner.version)
         clock.lap(result.seconds, "rollout")
 
 
@@ -185,9 +190,6 @@ class _NoLearner:
     version = 0
 
     def adopt(self, *settings: Any) -> None:
-        pass
-
-    def reset_reference(self) -> None:
         pass
 
 

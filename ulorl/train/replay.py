@@ -5,7 +5,9 @@ Invariants:
   and the group of each sample; read back they give the same trajectories, to the bit in float32;
 - members of a group that left in earlier steps (``group_policy = "sample"``) are peers of those that leave now, as in
   the run that sampled them; whether a uniform group trains follows from the recipe that trains, not from that run's;
-- a step counts with the files of all processes that sampled, or not at all.
+- a step counts with the files of all processes that sampled, or not at all;
+- a version stands for the step in which it sampled: where the updates of a step are more or fewer than in the run that
+  sampled, tokens are as many steps old as they were.
 
 Does not: read the problems; a group read back knows its problem's id and task, and no more.
 """
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -103,18 +107,23 @@ class SavedRollouts:
     def __init__(self, folder: Path, ranks: Ranks, vocabulary: int) -> None:
         self._ranks, self._vocabulary, self._groups = ranks, vocabulary, dict[int, Group]()
         self._files, self.note = ranks.once(lambda: _whole_steps(folder))
+        self._sampled_in = ranks.once(lambda: _steps_of_versions(self._files))
+        self._known = sorted(self._sampled_in)
+        self._starts = dict[int, int]()
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def experience(self, step: int, *, uniform_train: bool) -> Experience:
-        """What left in ``step``, read in order; ``uniform_train``: groups of equal rewards train too.
+    def experience(self, step: int, *, uniform_train: bool, version: int) -> Experience:
+        """What left in ``step``, read in order; ``uniform_train``: groups of equal rewards train too; ``version``: the
+        learner's, at the beginning of the step.
 
         Raises UserError for a file that holds no whole samples.
         """
         number, paths = self._files[step - 1]
         if number != step:
             raise UserError(f"{paths[0].parent}: the samples of step {step} are missing")
+        self._starts[step] = version
         left = dict[int, list[Sample]]()
         for path in paths:
             for row in _rows(path, self._vocabulary):
@@ -133,9 +142,30 @@ class SavedRollouts:
         number, born = row["group"], row["born_step"]
         problem = Problem(row["problem_id"], "", "", task=row["task"])
         group = self._groups.setdefault(number, Group(number, problem, tuple(row["prompt_ids"]), [], born))
-        sample = replace(_sample(row), left_step=step)
+        versions = [self._version(one, step) for one in row["segment_versions"]]
+        sample = replace(_sample(row), left_step=step, segment_versions=versions)
         group.samples.append(sample)
         return sample
+
+    def _version(self, sampled: int, step: int) -> int:
+        """The learner's version in the step in which the version ``sampled`` of the other run sampled."""
+        at = bisect_right(self._known, sampled) - 1
+        found = self._sampled_in[self._known[at]]
+        if self._known[at] != sampled:  # nothing finished in its step, which comes after that of the last one known
+            found += 1
+        return self._starts[min(found, step)]
+
+
+def _steps_of_versions(steps: Sequence[tuple[int, list[Path]]]) -> dict[int, int]:
+    """The first step in which each policy version sampled, as far as a sample finished in it."""
+    found = {0: 1}
+    for path in (path for _, paths in steps for path in paths):
+        with suppress(OSError, pa.ArrowException, ValueError):  # told when its step is read
+            table = pq.read_table(path, columns=["segment_versions", "finished_step"])
+            for versions, finished in zip(*(table[name].to_pylist() for name in table.column_names), strict=True):
+                if versions and finished is not None:
+                    found[versions[-1]] = min(found.get(versions[-1], finished), finished)
+    return found
 
 
 def _files(folder: Path) -> dict[int, list[Path]]:
