@@ -175,7 +175,7 @@ class Recipe(Section):
     def _sequences(self) -> dict[str, int]:
         """Longest prompt + output of each stage, by the setting of the output."""
         outputs = {
-            "train's max_tokens": self.train.longest_output,
+            "the max_tokens settings of train": self.train.longest_output,
             "evaluate.max_tokens": self.evaluate.max_tokens,
             "curate.difficulty.max_tokens": self.curate.difficulty.max_tokens,
         }
