@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,10 @@ def labelled(tmp_path: Path) -> Path:
 
 
 def test_a_judge_from_start_to_finish(tiny_model: Path, labelled: Path, tmp_path: Path) -> None:
+    # Settings of sampling as some models have them, which transformers loads and refuses to save.
+    tiny_model = Path(shutil.copytree(tiny_model, tmp_path / "start"))
+    generation = tiny_model / "generation_config.json"
+    generation.write_text(json.dumps(json.loads(generation.read_text()) | {"temperature": 0.6, "do_sample": False}))
     settings = JudgeTraining(
         model=str(tiny_model),
         evaluate=(str(labelled),),

@@ -46,6 +46,8 @@ def finetune(
         model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, local_files_only=True)
     except (OSError, ValueError) as error:
         raise UserError(f"judge: transformers cannot load {base}: {error}") from error
+    # transformers loads settings of sampling without this, and refuses to save them; a judge is sampled with its own.
+    model.generation_config.do_sample = True
     trained = freeze(model, settings.train_layers)
     rows = [row for row in (encode(prompter, pair) for pair in pairs) if len(row["input_ids"]) <= MAX_TOKENS]
     if not rows:
