@@ -36,6 +36,8 @@ Row = dict[str, Any]
 UNITS = (("km", "m", 1000), ("kg", "g", 1000), ("m", "cm", 100), ("cm", "mm", 10), ("g", "mg", 1000))
 WORDS = ("red", "blue", "green", "gold", "pink", "grey", "lime", "navy", "plum", "rose", "sand", "teal")
 ENDINGS = ("the end", "so be it", "that is all")
+PREPARED = Path("runs/mixed")
+"""Where `recipes/mixed.toml` looks for data and base model."""
 SUMS = {"max_terms": 4, "max_digits": 1}
 SPELLING = {"min_word_len": 3, "max_word_len": 4}
 MATH = Stage(updates=0, batch=0, longest=8, careful=0.34, guess=0.33, slip=0.33, easy=0.2)
@@ -286,13 +288,12 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     preparing = commands.add_parser("prepare")
     preparing.add_argument("--updates", type=int, default=400)
-    preparing.set_defaults(command=prepare)
+    preparing.set_defaults(command=prepare, output=PREPARED)
     running = commands.add_parser("run")
     running.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     running.add_argument("--plots", type=Path, default=Path("docs/evidence"))
+    running.add_argument("--output", type=Path, default=PREPARED, help="directory of the runs")
     running.set_defaults(command=run)
-    for one in (preparing, running):
-        one.add_argument("--output", type=Path, default=Path("runs/mixed"))
     options = parser.parse_args()
     options.command(options)
 
