@@ -135,7 +135,7 @@ def begin(
         "started": _now(),
         "force": force,
     }
-    partial = path.with_name(f"{path.name}.partial")
+    partial = partial_of(path)
     finished = manifest_at(path)
     if finished is not None and _is_extended(finished, identity, extends):
         identity["force"] = True
@@ -164,23 +164,28 @@ def begin(
 
 def _require_apart(path: Path, inputs: Sequence[str | Path], force: bool) -> None:
     """What a result is made of must not be replaced by it."""
-    made = {path.resolve(), path.with_name(f"{path.name}.partial").resolve()}
+    made = {path.resolve(), partial_of(path).resolve()}
     for source in inputs:
         place = Path(source).resolve()
         if force and made & {place, *place.parents} and place.exists():
             raise UserError(f"{path}: this work is made of {source}, which it would replace; choose another directory")
 
 
+def partial_of(path: Path) -> Path:
+    """Where unfinished work on ``path`` lies."""
+    return path.with_name(f"{path.name}.partial")
+
+
 def unfinished(path: Path) -> dict[str, Any] | None:
     """The identity of the unfinished work on ``path``; None where there is none."""
-    return _read_begun(path.with_name(f"{path.name}.partial"))
+    return _read_begun(partial_of(path))
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of the finished artifact that ``path`` is, or lies in; UserError when there is none."""
     found = artifact_of(Path(path))
     if found is None:
-        hint = "it is unfinished; run its stage again" if Path(f"{path}.partial").exists() else "wrong directory?"
+        hint = "it is unfinished; run its stage again" if partial_of(Path(path)).exists() else "wrong directory?"
         raise UserError(f"{path}: not a finished stage directory (no {MANIFEST}); {hint}")
     return found[1]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +80,14 @@ def writing(path: Path) -> Iterator[Path]:
         if error.errno in _FULL or error.filename in (str(path), str(temporary)):
             raise UserError(f"{path}: cannot be written ({error.strerror}); name another file") from error
         raise
+
+
+def link_file(source: str, target: str) -> None:
+    """A second name for a file that is never changed in place, or a copy where there can be none."""
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without hard links
+        shutil.copy2(source, target)
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:

@@ -16,13 +16,14 @@ from typing import Any, get_args
 import tomli_w
 from pydantic import ValidationError
 
+from ulorl.artifact import RECIPE
 from ulorl.errors import UserError
 from ulorl.recipe import Recipe, Section
 from ulorl.recipe_errors import Origin, explain
 
 QUICKSTART_RECIPE = Path(__file__).parent / "quickstart" / "recipe.toml"
 """The embedded default; a run without a recipe uses it."""
-TRAINED_RECIPE = "recipe.toml"
+TRAINED_RECIPE = RECIPE
 """Name under which a training run keeps its resolved recipe, for later evaluations of its model."""
 
 

@@ -51,7 +51,7 @@ def rescore(directory: Path, recipe: Recipe, output: Path) -> Path:
     there = manifest_at(output)
     again = there is not None and there.get("config", {}).get("rescored") == manifest["fingerprint"]
     begun = artifact.unfinished(output)
-    partial = output.with_name(f"{output.name}.partial")
+    partial = artifact.partial_of(output)
     if begun is not None and "rescored" not in begun.get("config", {}) and artifact.has_work(partial):
         raise UserError(
             f"{partial} holds samples of an unfinished evaluation; finish it with `ulorl eval`, or score again "

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ulorl.artifact import partial_of
 from ulorl.errors import UserError
 from ulorl.recipe_file import TRAINED_RECIPE
 
@@ -45,7 +46,7 @@ def find_target(given: str) -> Target:
         if latest is None:
             raise UserError(f"{path}: an unfinished training run without a checkpoint; train on, or evaluate its model")
         return find_target(str(latest))
-    partial = path.with_name(f"{path.name}.partial")
+    partial = partial_of(path)
     if not path.exists() and (partial / "checkpoints").is_dir():
         raise UserError(f"{path}: the training is not finished; evaluate its latest checkpoint with {partial}")
     return Target(given)

@@ -23,9 +23,8 @@ import pyarrow.parquet as pq
 
 from ulorl.engine.base import FinishReason
 from ulorl.errors import UserError
-from ulorl.files import fsync_dir, fsync_tree, write_table
+from ulorl.files import fsync_dir, fsync_tree, link_file, write_table
 from ulorl.problem import Problem
-from ulorl.train.extend import link_file
 from ulorl.train.learner import Learner
 from ulorl.train.pool import Group, Sample
 from ulorl.train.state import TrainerState, read_state, write_state

@@ -8,13 +8,13 @@ A schedule may go on too, by phases that begin after the last step there was.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ulorl.artifact import Work
+from ulorl.files import link_file
 from ulorl.fingerprint import MANIFEST, manifest_at
 
 CHECKPOINTS = "checkpoints"
@@ -77,14 +77,6 @@ def _link(entry: Path, into: Path) -> None:
         temporary.unlink(missing_ok=True)
         shutil.copy2(entry, temporary)
     temporary.rename(into / entry.name)
-
-
-def link_file(source: str, target: str) -> None:
-    """A second name for a file that is never changed in place, or a copy where there can be none."""
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without hard links
-        shutil.copy2(source, target)
 
 
 def _fingerprints(identity: Mapping[str, Any]) -> list[str]:

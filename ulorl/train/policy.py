@@ -37,7 +37,9 @@ class Policy(nn.Module):
         activation_checkpointing: bool = False,
         packing: Packing = "never",
         group: SequenceGroup | None = None,
+        checked: bool = False,
     ) -> None:
+        """``checked``: another policy of the same model and settings has been made, so that this one needs no check."""
         from transformers import AutoModelForCausalLM
         from transformers.utils.logging import disable_progress_bar
 
@@ -57,7 +59,9 @@ class Policy(nn.Module):
             self.model.set_attn_implementation(PACKED)
         if activation_checkpointing:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
-        self._check()
+        if not checked:
+            self._check()
+        self.train()
 
     def _check(self) -> None:
         """Raise UserError where its log-probs are not the model's; by itself, before anything is divided."""
@@ -68,7 +72,6 @@ class Policy(nn.Module):
             head=lambda hidden_NH, targets_N: self.head(hidden_NH, targets_N, 1.0)[0],
         )
         self.group = group
-        self.train()
 
     def _packs(self, packing: Packing) -> bool:
         if self.group.size > 1:

@@ -32,7 +32,7 @@ class Reference:
         packing: Packing = "never",
         group: SequenceGroup | None = None,
     ) -> None:
-        policy = Policy(directory, dtype, packing=packing, group=group)
+        policy = Policy(directory, dtype, packing=packing, group=group, checked=True)  # as the learner's has been
         self.policy = policy.to(device).eval().requires_grad_(False)
         self.temperature = temperature
 

@@ -27,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ulorl.artifact import partial_of
 from ulorl.engine.prompts import Prompter
 from ulorl.errors import UserError
 from ulorl.files import write_table
@@ -87,7 +88,7 @@ def drop_steps(folders: Iterable[Path], after: int) -> None:
 
 def rollouts_in(directory: Path) -> Path:
     """The folder of step files that ``directory`` is, or that a run, finished or not, holds. UserError if none."""
-    places = (directory / ROLLOUTS, directory, directory.with_name(f"{directory.name}.partial") / ROLLOUTS)
+    places = (directory / ROLLOUTS, directory, partial_of(directory) / ROLLOUTS)
     for place in places:
         if _files(place):
             return place

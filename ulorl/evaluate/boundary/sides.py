@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ulorl import artifact
 from ulorl.errors import UserError
 from ulorl.evaluate.boundary.stage import STAGE
 from ulorl.evaluate.finished import read_estimates
@@ -49,7 +50,7 @@ def find_side(label: Label, given: str) -> Side:
         raise UserError(f"boundary: {given} is a stage of kind {manifest['stage']}; give an evaluation or a model")
     if path.is_file():
         return Side(label, given, "responses", path)
-    if not path.exists() and (partial := path.with_name(f"{path.name}.partial")).is_dir():
+    if not path.exists() and (partial := artifact.partial_of(path)).is_dir():
         raise UserError(f"boundary: {given} is not finished ({partial} is there); run its command again first")
     return Side(label, given, "model", path)
 

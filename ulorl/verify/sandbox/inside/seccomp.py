@@ -2,9 +2,8 @@
 
 Not on the list: sockets (but for a pair within the program), other processes' memory, limits and priorities, mounts,
 namespaces, identities, devices' commands, kernel keys, shared memory without a file (it can be held without counting as
-any process's), modules, tracing,
-io_uring. Where a box has no process namespace (``alone``), a program may not start processes, nor signal
-any but itself.
+any process's), modules, tracing, io_uring. Where a box has no process namespace (``alone``), a program may not start
+processes, nor signal any but itself.
 """
 
 from __future__ import annotations

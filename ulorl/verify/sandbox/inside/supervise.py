@@ -196,15 +196,10 @@ def descendants(processes: int, pid: int) -> list[Use]:
 def children(processes: int, pid: int) -> list[int]:
     """Processes that ``pid`` started."""
     found: list[int] = []
-    if processes < 0:
-        return found
-    with contextlib.suppress(OSError):
-        tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=processes)
-        try:
-            for thread in os.listdir(tasks):
-                found += map(int, _text(tasks, f"{thread}/children").split())
-        finally:
-            os.close(tasks)
+    if processes >= 0:
+        with contextlib.suppress(OSError):
+            for text in _of_threads(processes, pid, "children"):
+                found += map(int, text.split())
     return found
 
 
@@ -215,18 +210,20 @@ def _use(processes: int, pid: int) -> Use | None:
         memory = int(_text(processes, f"{pid}/statm").split()[1]) * _PAGE
         fields = _text(processes, f"{pid}/stat").rpartition(")")[2].split()
         # The process has the state of its first thread, which may be waiting for others.
-        wants = fields[0] in _WANTING or any(state in _WANTING for state in _thread_states(processes, pid))
+        states = (text.rpartition(")")[2].split()[0] for text in _of_threads(processes, pid, "stat"))
+        wants = fields[0] in _WANTING or any(state in _WANTING for state in states)
         return Use(memory, sum(map(int, fields[11:15])) / _HERTZ, wants)
     except (OSError, ValueError, IndexError):
         return None
 
 
-def _thread_states(processes: int, pid: int) -> Iterator[str]:
+def _of_threads(processes: int, pid: int, file: str) -> Iterator[str]:
+    """What ``file`` says of each thread of a process; of one that ends meanwhile, nothing."""
     tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=processes)
     try:
         for thread in os.listdir(tasks):
             with contextlib.suppress(OSError):
-                yield _text(tasks, f"{thread}/stat").rpartition(")")[2].split()[0]
+                yield _text(tasks, f"{thread}/{file}")
     finally:
         os.close(tasks)
 
